@@ -39,8 +39,7 @@ static AcrConversation *conversation_of(const AcrJson *call)
 
     for (at = acr_json_first(acr_json_get(call, "messages")); at; at = acr_json_next(at)) {
         const char *content = acr_json_get_string(at, "content");
-        acr_conversation_add(conversation, role_of(acr_json_get_string(at, "role")),
-                             content ? content : "");
+        acr_conversation_add(conversation, role_of(acr_json_get_string(at, "role")), content ? content : "");
     }
     return conversation;
 }
@@ -64,10 +63,8 @@ static void add_used(AcrJson *out)
 
     if (getrusage(RUSAGE_SELF, &used) != 0)
         return;
-    acr_json_set_int(out, "user_us",
-                     (gint64)used.ru_utime.tv_sec * G_USEC_PER_SEC + used.ru_utime.tv_usec);
-    acr_json_set_int(out, "system_us",
-                     (gint64)used.ru_stime.tv_sec * G_USEC_PER_SEC + used.ru_stime.tv_usec);
+    acr_json_set_int(out, "user_us", (gint64)used.ru_utime.tv_sec * G_USEC_PER_SEC + used.ru_utime.tv_usec);
+    acr_json_set_int(out, "system_us", (gint64)used.ru_stime.tv_sec * G_USEC_PER_SEC + used.ru_stime.tv_usec);
     acr_json_set_int(out, "peak_kb", peak_kb());
 }
 
@@ -141,9 +138,7 @@ int main(void)
     bool ok = acr_http_global_init(&error) && run(out, &error);
 
     if (error) {
-        acr_json_set_string(out, "class",
-                            error->domain == ACR_LLM_ERROR ? acr_llm_error_name(error->code)
-                                                           : "failed");
+        acr_json_set_string(out, "class", error->domain == ACR_LLM_ERROR ? acr_llm_error_name(error->code) : "failed");
         acr_json_set_string(out, "message", error->message);
     }
     add_used(out);

@@ -27,9 +27,8 @@ static char *sign(const AcrJson *json)
     };
 
     g_assert_nonnull(body);
-    acr_sigv4_sign(&keys, text(json, "service"), text(json, "url"), text(json, "type"),
-                   g_bytes_get_data(body, NULL), g_bytes_get_size(body),
-                   acr_json_get_int(json, "time", 0), added);
+    acr_sigv4_sign(&keys, text(json, "service"), text(json, "url"), text(json, "type"), g_bytes_get_data(body, NULL),
+                   g_bytes_get_size(body), acr_json_get_int(json, "time", 0), added);
     for (guint i = 0; i < added->len; i++)
         acr_json_append(out, acr_json_new_string(added->pdata[i]));
     return acr_json_print(out);

@@ -42,9 +42,8 @@ static bool is_of_edit(const char *line, const char *before)
     bool changed = (*line == '+' || *line == '-') && !begins(line, "+++") && !begins(line, "--");
     if (changed && before && begins(before, "@@ -") && strstr(before, "@@\n") == line - 3)
         return true;
-    return is_line(line, "<<<<<<< SEARCH") || is_line(line, ">>>>>>> REPLACE") ||
-           is_line(line, "<original>") || is_line(line, "</original>") ||
-           is_line(line, "<patched>") || is_line(line, "</patched>");
+    return is_line(line, "<<<<<<< SEARCH") || is_line(line, ">>>>>>> REPLACE") || is_line(line, "<original>") ||
+           is_line(line, "</original>") || is_line(line, "<patched>") || is_line(line, "</patched>");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -126,8 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         put_all(cache);
         count(cache);
         const char *remark = acr_index_cache_remark(cache);
-        left_alone = remark &&
-                     (strstr(remark, "belongs to another program") || strstr(remark, "cannot be "));
+        left_alone = remark && (strstr(remark, "belongs to another program") || strstr(remark, "cannot be "));
     }
     g_assert_true(kept == ROWS || left_alone);
     g_assert_true(acr_index_cache_clear(path, NULL) || left_alone);

@@ -15,8 +15,7 @@ static void check_bound(const AcrCall *call)
         g_assert_true(acr_utf8_is_text(call->values[i], strlen(call->values[i])));
         g_assert_cmpuint(strlen(call->values[i]), <=, ACR_SEARCH_MAX_ARGUMENT);
         if (call->spec->params[i].type == ACR_PARAM_INTEGER)
-            g_assert_true(
-                g_ascii_string_to_signed(call->values[i], 10, G_MININT, G_MAXINT, NULL, NULL));
+            g_assert_true(g_ascii_string_to_signed(call->values[i], 10, G_MININT, G_MAXINT, NULL, NULL));
     }
 }
 

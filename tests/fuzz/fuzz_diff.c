@@ -58,12 +58,10 @@ static char *damage(const char *diff, int way)
 static bool is_plain(const char *text, gsize len)
 {
     bool bom = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* which an edit keeps */
-    return !bom && acr_utf8_is_text(text, len) && !memchr(text, '\r', len) &&
-           !memchr(text, '\f', len);
+    return !bom && acr_utf8_is_text(text, len) && !memchr(text, '\r', len) && !memchr(text, '\f', len);
 }
 
-static void apply(AcrSnapshot *snapshot, const char *answer, gsize len, const char *wanted,
-                  gsize wanted_len)
+static void apply(AcrSnapshot *snapshot, const char *answer, gsize len, const char *wanted, gsize wanted_len)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrPatchResult) result = {0};
@@ -99,8 +97,7 @@ static void try_pair(const char *a, gsize a_len, const char *b, gsize b_len, int
 
 static void check_edits(const char *text, gsize len)
 {
-    g_autofree char *answer =
-        g_strdup_printf("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n%.*s", (int)len, text);
+    g_autofree char *answer = g_strdup_printf("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n%.*s", (int)len, text);
     gsize off = 0, answer_len = strlen(answer);
     g_autoptr(GPtrArray) edits = acr_patch_parse(answer, answer_len);
     for (guint i = 0; i < edits->len; i++) {

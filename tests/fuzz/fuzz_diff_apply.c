@@ -9,15 +9,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char code[] =
-    "import os\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n";
+static const char code[] = "import os\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n";
 
 static void put(const char *dir, const char *name, const char *text, gsize len, int mode)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
 
-    g_assert_true(
-        g_file_set_contents_full(path, text, (gssize)len, G_FILE_SET_CONTENTS_NONE, mode, NULL));
+    g_assert_true(g_file_set_contents_full(path, text, (gssize)len, G_FILE_SET_CONTENTS_NONE, mode, NULL));
 }
 
 /* One file of each kind: code, no final line end, other line ends, binary, empty, executable,
@@ -25,8 +23,7 @@ static void put(const char *dir, const char *name, const char *text, gsize len, 
 static AcrSnapshot *make_snapshot(void)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-fuzz-XXXXXX", NULL);
-    g_autofree char *folder = g_build_filename(dir, "d", NULL),
-                    *link = g_build_filename(dir, "link", NULL);
+    g_autofree char *folder = g_build_filename(dir, "d", NULL), *link = g_build_filename(dir, "link", NULL);
     g_autoptr(GError) error = NULL;
 
     g_assert_true(g_mkdir_with_parents(folder, 0755) == 0 && symlink("a.py", link) == 0);
@@ -52,8 +49,7 @@ static void check_same(const AcrOverlay *a, const AcrOverlay *b)
         g_assert_cmpuint(acr_overlay_mode(a, left[i]), ==, acr_overlay_mode(b, left[i]));
         if (!acr_overlay_has(a, left[i]))
             continue;
-        g_autoptr(GBytes) one = acr_overlay_read(a, left[i], NULL),
-                          other = acr_overlay_read(b, left[i], NULL);
+        g_autoptr(GBytes) one = acr_overlay_read(a, left[i], NULL), other = acr_overlay_read(b, left[i], NULL);
         g_assert_true(one && other && g_bytes_equal(one, other));
     }
 }
@@ -76,8 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     for (gsize i = 0; changed[i]; i++)
-        g_assert_true(!acr_overlay_has(overlay, changed[i]) ||
-                      acr_overlay_path_ok(overlay, changed[i]));
+        g_assert_true(!acr_overlay_has(overlay, changed[i]) || acr_overlay_path_ok(overlay, changed[i]));
     g_autoptr(GBytes) diff = acr_overlay_diff(overlay, &error);
     g_assert_no_error(error);
     gsize len;

@@ -39,8 +39,7 @@ static bool read_request(int fd)
 
     while (have < sizeof text - 1) {
         struct pollfd poller = {.fd = fd, .events = POLLIN};
-        ssize_t n =
-            poll(&poller, 1, WAIT_MS) > 0 ? recv(fd, text + have, sizeof text - 1 - have, 0) : -1;
+        ssize_t n = poll(&poller, 1, WAIT_MS) > 0 ? recv(fd, text + have, sizeof text - 1 - have, 0) : -1;
         if (n <= 0)
             return false;
         have += (size_t)n;
@@ -56,15 +55,12 @@ static bool read_request(int fd)
 static void answer(Server *server, int fd)
 {
     static const int statuses[] = {200, 201, 204, 304, 400, 404, 409, 500};
-    const uint8_t *end =
-        server->size ? memmem(server->data, server->size, BETWEEN, strlen(BETWEEN)) : NULL;
-    size_t len = end ? (size_t)(end - server->data) : server->size,
-           used = len + (end ? strlen(BETWEEN) : 0);
+    const uint8_t *end = server->size ? memmem(server->data, server->size, BETWEEN, strlen(BETWEEN)) : NULL;
+    size_t len = end ? (size_t)(end - server->data) : server->size, used = len + (end ? strlen(BETWEEN) : 0);
     int status = len ? statuses[server->data[0] % G_N_ELEMENTS(statuses)] : 200;
     const uint8_t *body = len ? server->data + 1 : (const uint8_t *)"[]";
     size_t body_len = len ? len - 1 : 2;
-    g_autofree char *head =
-        g_strdup_printf("HTTP/1.1 %d x\r\nConnection: close\r\nContent-Type: x\r\n\r\n", status);
+    g_autofree char *head = g_strdup_printf("HTTP/1.1 %d x\r\nConnection: close\r\nContent-Type: x\r\n\r\n", status);
 
     if (send(fd, head, strlen(head), MSG_NOSIGNAL) > 0)
         (void)!send(fd, body, body_len, MSG_NOSIGNAL);
@@ -77,8 +73,7 @@ static void *serve(void *ctx)
     Server *server = ctx;
 
     for (;;) {
-        struct pollfd fds[] = {{.fd = server->stop, .events = POLLIN},
-                               {.fd = server->fd, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = server->stop, .events = POLLIN}, {.fd = server->fd, .events = POLLIN}};
         if (poll(fds, 2, WAIT_MS) <= 0 || fds[0].revents)
             return NULL;
         int fd = accept(server->fd, NULL, NULL);
@@ -96,8 +91,7 @@ static void *serve(void *ctx)
 static void check_error(bool ok, GError **error)
 {
     g_assert_true(ok == (*error == NULL));
-    g_assert_true(ok || (g_utf8_validate((*error)->message, -1, NULL) &&
-                         !strpbrk((*error)->message, "\r\n")));
+    g_assert_true(ok || (g_utf8_validate((*error)->message, -1, NULL) && !strpbrk((*error)->message, "\r\n")));
     g_clear_error(error);
 }
 
@@ -105,11 +99,8 @@ static void execute(AcrEngine *engine, const char *id)
 {
     static const char *const argv[] = {"true", NULL};
     g_autoptr(GError) error = NULL;
-    AcrEngineExec exec = {.argv = argv,
-                          .dir = "/testbed",
-                          .timeout_ms = WAIT_MS,
-                          .output_limit = OUTPUT,
-                          .flood_limit = OUTPUT * 4};
+    AcrEngineExec exec = {
+        .argv = argv, .dir = "/testbed", .timeout_ms = WAIT_MS, .output_limit = OUTPUT, .flood_limit = OUTPUT * 4};
     bool ok = acr_engine_exec(engine, id, &exec, &error);
 
     check_error(ok, &error);
@@ -122,8 +113,7 @@ static void execute(AcrEngine *engine, const char *id)
 static void live(AcrEngine *engine)
 {
     AcrSandboxLimits limits = {.wall_ms = WAIT_MS, .cpu_s = 1, .memory_bytes = 1, .processes = 1};
-    AcrEngineContainer container = {
-        .image = "image", .dir = "/testbed", .limits = &limits, .walls = "/nowhere"};
+    AcrEngineContainer container = {.image = "image", .dir = "/testbed", .limits = &limits, .walls = "/nowhere"};
     g_autoptr(GError) error = NULL;
     gint64 bytes = 0;
     g_autofree char *image = acr_engine_image(engine, "image", &bytes, &error);
@@ -159,8 +149,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_assert_nonnull(g_mkdtemp(folder));
     g_snprintf(un.sun_path, sizeof un.sun_path, "%s/s", folder);
     server.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_true(bind(server.fd, (struct sockaddr *)&un, sizeof un) == 0 &&
-                  listen(server.fd, 8) == 0 && pipe2(ends, O_CLOEXEC) == 0);
+    g_assert_true(bind(server.fd, (struct sockaddr *)&un, sizeof un) == 0 && listen(server.fd, 8) == 0 &&
+                  pipe2(ends, O_CLOEXEC) == 0);
     server.stop = ends[0];
     g_assert_cmpint(pthread_create(&thread, NULL, serve, &server), ==, 0);
     g_autofree char *host = g_strconcat("unix://", un.sun_path, NULL);

@@ -80,8 +80,7 @@ static char *run(const guint8 *data, gsize len, gsize step, guint stop_after)
 
         more = acr_eventstream_feed(stream, piece, MIN(step, len - at));
     }
-    g_assert_true(more || acr_eventstream_problem(stream) ||
-                  (stop_after && seen.count == stop_after));
+    g_assert_true(more || acr_eventstream_problem(stream) || (stop_after && seen.count == stop_after));
     out = g_strdup_printf("%s %u %s", g_checksum_get_string(seen.sum), seen.count,
                           acr_eventstream_problem(stream) ? acr_eventstream_problem(stream) : "");
     acr_eventstream_free(stream);

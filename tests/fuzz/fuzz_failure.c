@@ -19,8 +19,7 @@ static void add_header(GHashTable *headers, const char *line)
     if (colon && g_hash_table_size(headers) < MAX_HEADERS) {
         g_autofree char *name = g_strndup(line, (gsize)(colon - line));
 
-        g_hash_table_insert(headers, g_ascii_strdown(name, -1),
-                            g_strdup(colon + 1 + strspn(colon + 1, " ")));
+        g_hash_table_insert(headers, g_ascii_strdown(name, -1), g_strdup(colon + 1 + strspn(colon + 1, " ")));
     }
 }
 

@@ -69,8 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool ok = feed(data + 1, size - 1, (size_t)data[0] + 1, &ours);
     g_assert_true(ok == read_plainly(data + 1, size - 1, &plain));
     for (int i = 0; i < 2; i++)
-        g_assert_cmpmem(ours.streams[i]->data, ours.streams[i]->len, plain.streams[i]->data,
-                        plain.streams[i]->len);
+        g_assert_cmpmem(ours.streams[i]->data, ours.streams[i]->len, plain.streams[i]->data, plain.streams[i]->len);
     clear(&ours);
     clear(&plain);
     return 0;

@@ -34,8 +34,7 @@ static void fuzz_url(const uint8_t *data, size_t size)
         return;
     g_assert_nonnull(strrchr(authority, ':'));
     g_assert_null(strpbrk(authority, "@/?# \r\n\t"));
-    g_assert_true(!loopback || g_str_has_prefix(authority, "127.") ||
-                  g_str_has_prefix(authority, "[::1]:") ||
+    g_assert_true(!loopback || g_str_has_prefix(authority, "127.") || g_str_has_prefix(authority, "[::1]:") ||
                   g_ascii_strncasecmp(authority, "localhost:", strlen("localhost:")) == 0);
 }
 
@@ -122,8 +121,7 @@ static AcrHttpNext take(void *ctx, const AcrHttpHead *head, const char *data, gs
     return sink->said ? sink->then : ACR_HTTP_MORE;
 }
 
-static void check_outcome(bool ok, const AcrHttpResponse *response, const GError *error,
-                          const Sink *sink)
+static void check_outcome(bool ok, const AcrHttpResponse *response, const GError *error, const Sink *sink)
 {
     g_assert_true(response->sent);
     g_assert_true(ok == (error == NULL) && ok == (response->body != NULL));
@@ -135,8 +133,7 @@ static void check_outcome(bool ok, const AcrHttpResponse *response, const GError
     if (ok)
         g_assert_cmpint(response->status, >=, 200);
     else
-        g_assert_true(g_utf8_validate(error->message, -1, NULL) &&
-                      !strpbrk(error->message, "\r\n"));
+        g_assert_true(g_utf8_validate(error->message, -1, NULL) && !strpbrk(error->message, "\r\n"));
     g_assert_true(!sink->said || ok == (sink->then != ACR_HTTP_STOP));
 }
 
@@ -160,8 +157,7 @@ static void fuzz_response(const uint8_t *data, size_t size)
     g_assert_nonnull(g_mkdtemp(folder));
     g_snprintf(un.sun_path, sizeof un.sun_path, "%s/s", folder);
     server.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_true(bind(server.fd, (struct sockaddr *)&un, sizeof un) == 0 &&
-                  listen(server.fd, 1) == 0);
+    g_assert_true(bind(server.fd, (struct sockaddr *)&un, sizeof un) == 0 && listen(server.fd, 1) == 0);
     g_assert_cmpint(pthread_create(&thread, NULL, serve, &server), ==, 0);
     ok = acr_http_exchange(NULL, &request, &response, &error);
     pthread_join(thread, NULL);

@@ -42,8 +42,7 @@ static void ask_all(AcrJournal *journal, const char *text, gsize len)
             g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED);
             return;
         }
-        if (!acr_json_equal(request, other, "time") &&
-            !acr_journal_ask(journal, event, other, &answer, &error)) {
+        if (!acr_json_equal(request, other, "time") && !acr_journal_ask(journal, event, other, &answer, &error)) {
             g_assert_true(g_utf8_validate(error->message, -1, NULL));
             g_clear_error(&error);
         }

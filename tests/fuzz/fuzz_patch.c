@@ -57,8 +57,7 @@ static void check_result(const AcrPatchResult *result, const uint8_t *file, gsiz
     g_assert_cmpuint(line, >=, first_line_of_edits(result));
 }
 
-static void apply(const char *dir, const uint8_t *file, gsize len, const char *answer,
-                  gsize answer_len)
+static void apply(const char *dir, const uint8_t *file, gsize len, const char *answer, gsize answer_len)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrPatchResult) result = {0};

@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_tier(const AcrPriceTier *tier)
 {
-    const gint64 prices[] = {tier->input, tier->cached, tier->written, tier->output,
-                             tier->reasoning};
+    const gint64 prices[] = {tier->input, tier->cached, tier->written, tier->output, tier->reasoning};
 
     for (gsize i = 0; i < G_N_ELEMENTS(prices); i++) {
         g_assert_cmpint(prices[i], >=, -1);
@@ -21,12 +20,8 @@ static void check_tier(const AcrPriceTier *tier)
 
 static void check_price(const AcrPrice *price)
 {
-    static const AcrUsage usage = {.input = 150000,
-                                   .cached = 60000,
-                                   .written = 5,
-                                   .output = 999,
-                                   .reasoning = 5,
-                                   .cost_pico = -1};
+    static const AcrUsage usage = {
+        .input = 150000, .cached = 60000, .written = 5, .output = 999, .reasoning = 5, .cost_pico = -1};
     gint64 cost = acr_price_of_usage(price, &usage), above = 0;
 
     check_tier(&price->base);

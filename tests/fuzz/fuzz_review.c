@@ -24,8 +24,7 @@ static void read_review(const char *answer)
         return;
     /* Keys may contain escapes, each of which has a backslash. */
     g_assert_true(strstr(answer, "patch-correct") || strchr(answer, '\\'));
-    const char *const texts[] = {review.patch_analysis, review.patch_advice, review.test_analysis,
-                                 review.test_advice};
+    const char *const texts[] = {review.patch_analysis, review.patch_advice, review.test_analysis, review.test_advice};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         g_assert_true(texts[i] && acr_utf8_is_text(texts[i], strlen(texts[i])));
 }

@@ -17,8 +17,8 @@ static void check_symbol(const AcrIndex *index, guint32 id)
         found |= ids[i] == id;
     g_assert_true(found);
     g_assert_cmpint(symbol->parent, <, (gint64)id);
-    g_assert_true(1 <= symbol->first && symbol->first <= symbol->def &&
-                  symbol->def <= symbol->sig_last && symbol->sig_last <= symbol->last);
+    g_assert_true(1 <= symbol->first && symbol->first <= symbol->def && symbol->def <= symbol->sig_last &&
+                  symbol->sig_last <= symbol->last);
     (void)acr_index_class_of(index, id);
     (void)acr_index_func_of(index, id);
     gint32 klass, func;

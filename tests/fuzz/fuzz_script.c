@@ -7,8 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void ask(AcrModel *script, const AcrConversation *conversation, const char *agent,
-                guint round)
+static void ask(AcrModel *script, const AcrConversation *conversation, const char *agent, guint round)
 {
     AcrModelRequest request = {.label = agent, .step = round, .conversation = conversation};
     g_auto(AcrModelAnswer) answer = {0};
@@ -28,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const guint rounds[] = {1, 1, 2, 4, 0, 1, 2, 15, 3};
     static const char *const agents[] = {"search", "extract", "patch", "select", "nobody"};
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrModel) script = acr_script_parse(
-        (const char *)data, size, "fuzz", &(AcrModelOptions){.instance_id = "a__b-1"}, &error);
+    g_autoptr(AcrModel) script =
+        acr_script_parse((const char *)data, size, "fuzz", &(AcrModelOptions){.instance_id = "a__b-1"}, &error);
     g_autoptr(AcrConversation) conversation = acr_conversation_new("c");
 
     g_assert_true((script == NULL) == (error != NULL));

@@ -15,8 +15,7 @@ typedef struct {
 /* A file with symbols, and files for text searches: line ends, indentation, encodings,
  * repetitions. */
 static const File files[] = {
-    {"leaf.py",
-     "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n",
+    {"leaf.py", "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n",
      "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf."
      "x\t7\t7\t\n"},
     {"pkg/ends.py", "def run():\r\n\treturn 1  \r\nx = 1\rx = 1\r\r\n  x = 1", ""},
@@ -57,8 +56,7 @@ static AcrSearch *make_search(void)
     g_assert_no_error(error);
     g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
     g_assert_no_error(error);
-    g_autoptr(AcrIndex) index =
-        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
+    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     g_assert_true(acr_dir_remove(dir, &error));
     return acr_search_new(index);
@@ -96,8 +94,8 @@ static void run_calls(AcrSearch *search, char *const arguments[3])
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static AcrSearch *
-        search; /* made once; the contents are kept in memory, because the folder is removed before the first search */
+    static AcrSearch
+        *search; /* made once; the contents are kept in memory, because the folder is removed before the first search */
     search = search ? search : make_search();
     char *arguments[3];
     split(data, size, arguments);
@@ -105,10 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *marked[3] = {g_strconcat("re:", arguments[0], NULL), arguments[1], arguments[2]};
     run_calls(search, marked);
     g_free(marked[0]);
-    g_autoptr(GPtrArray) locations =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
-    g_ptr_array_add(locations,
-                    acr_bug_location_new(arguments[0], arguments[1], arguments[2], arguments[0]));
+    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_ptr_array_add(locations, acr_bug_location_new(arguments[0], arguments[1], arguments[2], arguments[0]));
     g_autoptr(GPtrArray) found = acr_search_locate(search, locations);
     g_assert_cmpuint(found->len, <=, ACR_LOCATE_MAX_PLACES);
     for (int i = 0; i < 3; i++)

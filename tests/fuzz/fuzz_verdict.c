@@ -31,8 +31,7 @@ static bool is_framed(char **said, guint number, const char *code)
 }
 
 /* The named line must be in the script, and stderr must name it. */
-static void check_reproduced(const AcrTestVerdict *verdict, const char *script, const uint8_t *err,
-                             size_t len)
+static void check_reproduced(const AcrTestVerdict *verdict, const char *script, const uint8_t *err, size_t len)
 {
     g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
     g_autofree char *said = acr_utf8_repair(err, len);
@@ -67,8 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t err_len = size - (size_t)(err - data);
     g_autofree char *script = acr_utf8_repair(data + 1, script_len);
     g_auto(AcrTestVerdict) verdict = {0};
-    AcrExecuted executed = {
-        .exit_code = data[0], .out = g_bytes_new_static("", 0), .err = g_bytes_new(err, err_len)};
+    AcrExecuted executed = {.exit_code = data[0], .out = g_bytes_new_static("", 0), .err = g_bytes_new(err, err_len)};
 
     acr_test_judge(&executed, script, "/p", &verdict);
     check_text(verdict.why);

@@ -18,8 +18,7 @@
 
 static inline void check_usage(const AcrUsage *usage)
 {
-    const gint64 counters[] = {usage->input, usage->cached, usage->written, usage->output,
-                               usage->reasoning};
+    const gint64 counters[] = {usage->input, usage->cached, usage->written, usage->output, usage->reasoning};
 
     for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
         g_assert_true(counters[i] >= -1 && counters[i] <= MAX_TOKENS);
@@ -41,8 +40,7 @@ static inline void check_failure(const AcrProvider *provider, const AcrFailure *
 
 /* The result for a body that is fed in pieces of that size: the answer's text, or the class of the
  * failure; owned. */
-static inline char *outcome_of(const AcrProvider *provider, int status, const uint8_t *data,
-                               gsize size, gsize piece)
+static inline char *outcome_of(const AcrProvider *provider, int status, const uint8_t *data, gsize size, gsize piece)
 {
     g_auto(Outcome) outcome = read_pieces(provider, status, NULL, (const char *)data, size, piece);
 

@@ -22,8 +22,7 @@ static void add_golden(const ListedTest *item)
         g_autofree char *path = g_strdup_printf("%s/%.*s", item->path, (int)strlen(name) - 4, name);
         g_autofree char *file = g_build_filename(folder, name, NULL);
         /* Interned, because GLib would free a path only for tests that run. */
-        g_test_add_data_func(path, g_intern_string(file),
-                             (GTestDataFunc)(void (*)(void))item->test);
+        g_test_add_data_func(path, g_intern_string(file), (GTestDataFunc)(void (*)(void))item->test);
         n++;
     }
     g_assert_cmpuint(n, >, 0);
@@ -36,9 +35,8 @@ int run_tests(int argc, char **argv)
         if (item->golden)
             add_golden(item);
         else
-            g_test_add_vtable(item->path, item->fixture_size, item->data,
-                              (GTestFixtureFunc)item->set_up, (GTestFixtureFunc)item->test,
-                              (GTestFixtureFunc)item->tear_down);
+            g_test_add_vtable(item->path, item->fixture_size, item->data, (GTestFixtureFunc)item->set_up,
+                              (GTestFixtureFunc)item->test, (GTestFixtureFunc)item->tear_down);
     }
     return g_test_run();
 }

@@ -23,71 +23,69 @@ void list_test(ListedTest *added);
  * `main` define one. */
 int run_tests(int argc, char **argv);
 
-#define LISTED_TEST(name, ...)                                                                     \
-    __attribute__((constructor)) static void list_##name(void)                                     \
-    {                                                                                              \
-        static ListedTest listed = {__VA_ARGS__};                                                  \
-        list_test(&listed);                                                                        \
+#define LISTED_TEST(name, ...)                                                                                         \
+    __attribute__((constructor)) static void list_##name(void)                                                         \
+    {                                                                                                                  \
+        static ListedTest listed = {__VA_ARGS__};                                                                      \
+        list_test(&listed);                                                                                            \
     }
 
-#define TEST(group, name)                                                                          \
-    static void test_##name(void);                                                                 \
-    LISTED_TEST(name, .path = group "/" #name, .test = (TestStep)(void (*)(void))test_##name)      \
+#define TEST(group, name)                                                                                              \
+    static void test_##name(void);                                                                                     \
+    LISTED_TEST(name, .path = group "/" #name, .test = (TestStep)(void (*)(void))test_##name)                          \
     static void test_##name(void)
 
 /* The same with a fixture of type `Type`, which the test gets as `fixture`; `value`
  * becomes `arg`. */
-#define TEST_WITH(group, name, Type, fixture, arg, value, begin, end)                              \
-    static void test_##name(Type *fixture, gconstpointer arg);                                     \
-    LISTED_TEST(name, .path = group "/" #name, .fixture_size = sizeof(Type), .data = value,        \
-                .set_up = (TestStep)begin, .test = (TestStep)test_##name,                          \
-                .tear_down = (TestStep)end)                                                        \
+#define TEST_WITH(group, name, Type, fixture, arg, value, begin, end)                                                  \
+    static void test_##name(Type *fixture, gconstpointer arg);                                                         \
+    LISTED_TEST(name, .path = group "/" #name, .fixture_size = sizeof(Type), .data = value, .set_up = (TestStep)begin, \
+                .test = (TestStep)test_##name, .tear_down = (TestStep)end)                                             \
     static void test_##name(Type *fixture, gconstpointer arg)
 
 /* The same with a value of type `Type`, which `init` initialises and the type's clear function
  * ends. The test gets a pointer to it, `made`. */
-#define TEST_IN(group, name, Type, made, init)                                                     \
-    static void in_##name(Type *made);                                                             \
-    TEST(group, name)                                                                              \
-    {                                                                                              \
-        g_auto(Type) value = {0};                                                                  \
-        init(&value);                                                                              \
-        in_##name(&value);                                                                         \
-    }                                                                                              \
+#define TEST_IN(group, name, Type, made, init)                                                                         \
+    static void in_##name(Type *made);                                                                                 \
+    TEST(group, name)                                                                                                  \
+    {                                                                                                                  \
+        g_auto(Type) value = {0};                                                                                      \
+        init(&value);                                                                                                  \
+        in_##name(&value);                                                                                             \
+    }                                                                                                                  \
     static void in_##name(Type *made)
 
 /* Defines a test GROUP/STEM for each file STEM.txt in a folder of tests/cases; `test_file` gets the
  * file's path. */
-#define GOLDEN_TESTS(group, folder, test_file)                                                     \
-    LISTED_TEST(golden_files, .path = group, .golden = folder,                                     \
-                .test = (TestStep)(void (*)(void))test_file)
+#define GOLDEN_TESTS(group, folder, test_file)                                                                         \
+    LISTED_TEST(golden_files, .path = group, .golden = folder, .test = (TestStep)(void (*)(void))test_file)
 
 /* ---- Assertions ---- */
 
 /* Compares a text, which is freed afterwards, with `expected`. */
-#define assert_text(owned, expected)                                                               \
-    do {                                                                                           \
-        g_autofree char *text_ = owned;                                                            \
-        g_assert_cmpstr(text_, ==, expected);                                                      \
+#define assert_text(owned, expected)                                                                                   \
+    do {                                                                                                               \
+        g_autofree char *text_ = owned;                                                                                \
+        g_assert_cmpstr(text_, ==, expected);                                                                          \
     } while (0)
 /* A call that gets &error must return true. */
-#define assert_ok(call, error)                                                                     \
-    do {                                                                                           \
-        bool is_ok_ = call;                                                                        \
-        g_assert_no_error(error);                                                                  \
-        g_assert_true(is_ok_);                                                                     \
+#define assert_ok(call, error)                                                                                         \
+    do {                                                                                                               \
+        bool is_ok_ = call;                                                                                            \
+        g_assert_no_error(error);                                                                                      \
+        g_assert_true(is_ok_);                                                                                         \
     } while (0)
 /* The result of a call that gets &error and must succeed. */
-#define made(call, error)                                                                          \
-    ({                                                                                             \
-        __auto_type made_ = call;                                                                  \
-        g_assert_no_error(error);                                                                  \
-        made_;                                                                                     \
+#define made(call, error)                                                                                              \
+    ({                                                                                                                 \
+        __auto_type made_ = call;                                                                                      \
+        g_assert_no_error(error);                                                                                      \
+        made_;                                                                                                         \
     })
 /* A call that gets &error must return false or NULL, with that error, which is then cleared. */
-#define assert_fails_with(call, error, domain, code)                                               \
-    do {                                                                                           \
-        g_assert_true(!(call));                                                                    \
-        g_assert_error(error, domain, code);                                                       \
-        g_clear_error(&error);                                                                     \
+#define assert_fails_with(call, error, domain, code)                                                                   \
+    do {                                                                                                               \
+        g_assert_true(!(call));                                                                                        \
+        g_assert_error(error, domain, code);                                                                           \
+        g_clear_error(&error);                                                                                         \
     } while (0)

@@ -51,9 +51,8 @@ static inline bool is_synced(const char *path)
     pthread_mutex_lock(&syncs_lock);
     for (guint i = 0; i < MIN(n_syncs, SYNCS_KEPT); i++)
         found = found ||
-                (syncs[i].st_dev == now.st_dev && syncs[i].st_ino == now.st_ino &&
-                 syncs[i].st_size == now.st_size && syncs[i].st_mtim.tv_sec == now.st_mtim.tv_sec &&
-                 syncs[i].st_mtim.tv_nsec == now.st_mtim.tv_nsec);
+                (syncs[i].st_dev == now.st_dev && syncs[i].st_ino == now.st_ino && syncs[i].st_size == now.st_size &&
+                 syncs[i].st_mtim.tv_sec == now.st_mtim.tv_sec && syncs[i].st_mtim.tv_nsec == now.st_mtim.tv_nsec);
     pthread_mutex_unlock(&syncs_lock);
     return found;
 }

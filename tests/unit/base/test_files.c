@@ -223,8 +223,8 @@ TEST("/base/file", signals_and_short_writes_lose_nothing)
     g_assert_cmpuint(GPOINTER_TO_SIZE(total), ==, len);
 }
 
-static GBytes *read_pipe(const char *text, bool is_closed, gsize max, gint64 timeout_ms,
-                         const AcrInterrupt *interrupt, GError **error)
+static GBytes *read_pipe(const char *text, bool is_closed, gsize max, gint64 timeout_ms, const AcrInterrupt *interrupt,
+                         GError **error)
 {
     int ends[2];
     g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
@@ -362,6 +362,5 @@ TEST("/base/file", sha256_is_that_of_the_standard)
 {
     g_autofree char *abc = acr_sha256_hex("abc", 3);
     g_assert_cmpstr(abc, ==, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    assert_text(acr_sha256_hex(NULL, 0),
-                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_text(acr_sha256_hex(NULL, 0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }

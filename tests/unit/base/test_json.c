@@ -31,8 +31,7 @@ static void assert_refused(const char *text, gsize len, AcrBaseError code, const
 TEST("/base/json", valid_texts_are_read_and_printed)
 {
     static const char *const cases[][2] = {
-        {" {\"b\" : [1, 2.5, -3e2, true, false, null], \"a\":{}} ",
-         "{\"b\":[1,2.5,-300,true,false,null],\"a\":{}}"},
+        {" {\"b\" : [1, 2.5, -3e2, true, false, null], \"a\":{}} ", "{\"b\":[1,2.5,-300,true,false,null],\"a\":{}}"},
         {"\"\\u00e9\\ud83d\\ude00\\n\\/\"", "\"\u00e9\U0001F600\\n/\""},
         {"[]", "[]"},
         {"0", "0"},
@@ -81,8 +80,7 @@ TEST("/base/json", nul_and_lone_surrogates_become_the_replacement_character)
     assert_prints("\"\\udc00x\"", "\"\uFFFDx\"");
     assert_prints("\"\\ud800\\ud83d\\ude00\"", "\"\uFFFD\U0001F600\"");
     assert_prints("\"\\ud83d\\u0041\"", "\"\uFFFDA\"");
-    assert_prints("[\"\\u0000\",{\"k\\u0000\":\"\\udfff\"}]",
-                  "[\"\uFFFD\",{\"k\uFFFD\":\"\uFFFD\"}]");
+    assert_prints("[\"\\u0000\",{\"k\\u0000\":\"\\udfff\"}]", "[\"\uFFFD\",{\"k\uFFFD\":\"\uFFFD\"}]");
 }
 
 TEST("/base/json", integers_up_to_2_53_are_exact)
@@ -109,8 +107,7 @@ TEST("/base/json", integers_up_to_2_53_are_exact)
 
 TEST("/base/json", doubles_read_back_as_the_same_double)
 {
-    static const double values[] = {
-        0.1, 1.0 / 3, 1e300, 5e-324, -2.5e-7, 1.7976931348623157e308, 123456789.123456789};
+    static const double values[] = {0.1, 1.0 / 3, 1e300, 5e-324, -2.5e-7, 1.7976931348623157e308, 123456789.123456789};
     for (gsize i = 0; i < G_N_ELEMENTS(values); i++) {
         g_autoptr(AcrJson) json = acr_json_new_double(values[i]);
         g_autofree char *printed = acr_json_print(json);
@@ -124,9 +121,8 @@ TEST("/base/json", doubles_read_back_as_the_same_double)
 
 TEST("/base/json", numbers_too_long_or_too_large_are_read)
 {
-    assert_prints(
-        "0.3333333333333333333333333333333333333333333333333333333333333333333333333333333",
-        "0.3333333333333333");
+    assert_prints("0.3333333333333333333333333333333333333333333333333333333333333333333333333333333",
+                  "0.3333333333333333");
     g_autoptr(AcrJson) huge = parse("[1e999,-1e999,1e-999]");
     assert_text(acr_json_print(huge), "[1.7976931348623157e+308,-1.7976931348623157e+308,0]");
 }
@@ -211,8 +207,7 @@ TEST("/base/json", pretty_print_is_indented_and_reads_back)
 {
     g_autoptr(AcrJson) json = parse("{\"a\":[1,{\"b\":[]}],\"c\":{}}");
     g_autofree char *pretty = acr_json_print_pretty(json);
-    g_assert_cmpstr(pretty, ==,
-                    "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {}\n}\n");
+    g_assert_cmpstr(pretty, ==, "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {}\n}\n");
     g_autoptr(AcrJson) again = parse(pretty);
     g_assert_true(acr_json_equal(json, again, NULL));
 }
@@ -235,8 +230,7 @@ TEST("/base/json", bytes_that_are_no_text_go_as_base64_and_come_back)
         g_autofree char *printed = acr_json_print(json);
         g_assert_cmpstr(printed, ==, cases[i].printed);
         g_autoptr(GBytes) back = acr_json_get_bytes(json, "k");
-        g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), cases[i].data,
-                        cases[i].len);
+        g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), cases[i].data, cases[i].len);
     }
     g_autoptr(AcrJson) string = acr_json_new_string("caf\xe9");
     g_assert_cmpstr(acr_json_get_string(string, "base64"), ==, "Y2Fm6Q==");
@@ -266,8 +260,7 @@ TEST("/base/json", equality_ignores_order_and_the_named_member_at_every_depth)
     assert_equality("[1]", "[1,2]", NULL, false);
     assert_equality("1", "\"1\"", NULL, false);
     assert_equality("null", "false", NULL, false);
-    assert_equality("[{\"time\":1,\"a\":{\"time\":2,\"x\":1}}]", "[{\"a\":{\"x\":1,\"time\":9}}]",
-                    "time", true);
+    assert_equality("[{\"time\":1,\"a\":{\"time\":2,\"x\":1}}]", "[{\"a\":{\"x\":1,\"time\":9}}]", "time", true);
     assert_equality("{\"time\":1}", "{\"time\":2}", NULL, false);
     assert_equality("{\"a\":1,\"time\":1,\"b\":2}", "{\"time\":3,\"b\":2,\"a\":1}", "time", true);
     assert_equality("{\"a\":1,\"time\":1,\"b\":2}", "{\"b\":3,\"a\":1}", "time", false);

@@ -97,8 +97,7 @@ TEST("/base/spawn", a_child_that_does_not_read_its_input_does_no_harm)
 TEST("/base/spawn", output_beyond_the_limit_is_counted_and_dropped)
 {
     g_auto(AcrSpawnResult) result = {0};
-    spawn_ok((AcrSpawn){.output_limit = 1000},
-             "head -c 5000000 /dev/zero; head -c 1001 /dev/zero >&2", &result);
+    spawn_ok((AcrSpawn){.output_limit = 1000}, "head -c 5000000 /dev/zero; head -c 1001 /dev/zero >&2", &result);
     g_assert_cmpint(result.exit_code, ==, 0);
     g_assert_cmpuint(g_bytes_get_size(result.out), ==, 1000);
     g_assert_cmpuint(result.out_total, ==, 5000000);
@@ -179,10 +178,8 @@ TEST("/base/spawn", what_the_child_leaves_behind_does_not_hang_us)
     g_assert_cmpint(in_group.wall_ms, <, 60000);
     assert_bytes(in_group.out, "x\n");
     g_assert_true(is_gone(pid_file));
-    spawn_ok(
-        (AcrSpawn){0},
-        "setsid sh -c 'i=0; while [ $i -lt 600 ]; do echo y; sleep 0.1; i=$((i+1)); done' & echo x",
-        &escaped);
+    spawn_ok((AcrSpawn){0}, "setsid sh -c 'i=0; while [ $i -lt 600 ]; do echo y; sleep 0.1; i=$((i+1)); done' & echo x",
+             &escaped);
     g_assert_cmpint(escaped.exit_code, ==, 0);
     g_assert_cmpint(escaped.wall_ms, <, 30000);
     test_folder_remove(folder);
@@ -201,8 +198,7 @@ TEST("/base/spawn", a_child_that_closes_its_output_early_is_waited_for)
  * library reserves. */
 static void assert_no_signal(const AcrSpawnResult *result, const char *name)
 {
-    g_autofree char *text =
-        g_strndup(g_bytes_get_data(result->out, NULL), g_bytes_get_size(result->out));
+    g_autofree char *text = g_strndup(g_bytes_get_data(result->out, NULL), g_bytes_get_size(result->out));
     const char *line = strstr(text, name);
     g_assert_nonnull(line);
     guint64 internal = G_GUINT64_CONSTANT(3) << 31;
@@ -243,8 +239,7 @@ TEST("/base/spawn", signals_of_ours_do_not_disturb)
     struct itimerval often = {{0, 2000}, {0, 2000}}, never = {0};
     setitimer(ITIMER_REAL, &often, NULL);
     g_auto(AcrSpawnResult) result = {0};
-    spawn_ok((AcrSpawn){0},
-             "i=0; while [ $i -lt 20000 ]; do echo line; i=$((i+1)); done; sleep 0.1", &result);
+    spawn_ok((AcrSpawn){0}, "i=0; while [ $i -lt 20000 ]; do echo line; i=$((i+1)); done; sleep 0.1", &result);
     setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
     g_assert_cmpint(result.exit_code, ==, 0);

@@ -41,8 +41,7 @@ TEST("/base/spawn_options", who_ignores_the_soft_end_is_killed_with_its_group)
 TEST("/base/spawn_options", of_longer_output_both_ends_are_kept)
 {
     g_auto(AcrSpawnResult) longer = {0}, just = {0}, odd = {0}, without = {0};
-    spawn_ok((AcrSpawn){.output_limit = 8, .keep_ends = true},
-             "printf abcdefghijklmnop; printf 12345678 >&2", &longer);
+    spawn_ok((AcrSpawn){.output_limit = 8, .keep_ends = true}, "printf abcdefghijklmnop; printf 12345678 >&2", &longer);
     assert_bytes(longer.out, "abcdmnop");
     g_assert_cmpuint(longer.out_total, ==, 16);
     assert_bytes(longer.err, "12345678");
@@ -73,8 +72,7 @@ TEST("/base/spawn_options", a_flood_on_either_stream_ends_the_child)
     static const char *const scripts[] = {"yes", "yes >&2"};
     for (gsize i = 0; i < G_N_ELEMENTS(scripts); i++) {
         g_auto(AcrSpawnResult) result = {0};
-        spawn_ok((AcrSpawn){.output_limit = 10, .flood_limit = 100000, .timeout_ms = 60000},
-                 scripts[i], &result);
+        spawn_ok((AcrSpawn){.output_limit = 10, .flood_limit = 100000, .timeout_ms = 60000}, scripts[i], &result);
         g_assert_true(result.flooded);
         g_assert_false(result.timed_out);
         g_assert_cmpint(result.signal, ==, SIGKILL);
@@ -101,8 +99,7 @@ TEST("/base/spawn_options", output_is_told_as_it_comes_whatever_is_kept)
     Seen seen = {{g_string_new(NULL), g_string_new(NULL)}};
     g_auto(AcrSpawnResult) result = {0};
     spawn_ok((AcrSpawn){.output_limit = 4, .on_output = see, .ctx = &seen},
-             "echo one; echo error >&2; sleep 0.1; echo two; head -c 200000 /dev/zero | tr '\\0' z",
-             &result);
+             "echo one; echo error >&2; sleep 0.1; echo two; head -c 200000 /dev/zero | tr '\\0' z", &result);
     assert_bytes(result.out, "one\n");
     g_assert_cmpuint(seen.streams[0]->len, ==, 200008);
     g_assert_true(g_str_has_prefix(seen.streams[0]->str, "one\ntwo\nzzz"));
@@ -116,8 +113,7 @@ TEST("/base/spawn_options", output_is_told_as_it_comes_whatever_is_kept)
 static int file_of(const char *text)
 {
     int fd = memfd_create("test", MFD_CLOEXEC);
-    g_assert_true(fd >= 0 && acr_fd_write_all(fd, text, strlen(text)) == 0 &&
-                  lseek(fd, 0, SEEK_SET) == 0);
+    g_assert_true(fd >= 0 && acr_fd_write_all(fd, text, strlen(text)) == 0 && lseek(fd, 0, SEEK_SET) == 0);
     return fd;
 }
 
@@ -129,13 +125,12 @@ TEST("/base/spawn_options", descriptors_become_3_and_on_and_no_others)
         g_autofree char *text = g_strdup_printf("%" G_GSIZE_FORMAT " ", i);
         fds[i] = file_of(text);
     }
-    spawn_ok((AcrSpawn){.fds = fds, .n_fds = 2},
-             "cat <&3; cat <&4; [ -e /dev/fd/5 ] || echo no more", &some);
+    spawn_ok((AcrSpawn){.fds = fds, .n_fds = 2}, "cat <&3; cat <&4; [ -e /dev/fd/5 ] || echo no more", &some);
     assert_bytes(some.out, "0 1 no more\n");
     for (gsize i = 0; i < G_N_ELEMENTS(fds); i++)
         g_assert_cmpint(lseek(fds[i], 0, SEEK_SET), ==, 0);
-    spawn_ok((AcrSpawn){.fds = fds, .n_fds = G_N_ELEMENTS(fds)},
-             "for i in 3 4 5 6 7 8 9 10; do cat /dev/fd/$i; done", &all);
+    spawn_ok((AcrSpawn){.fds = fds, .n_fds = G_N_ELEMENTS(fds)}, "for i in 3 4 5 6 7 8 9 10; do cat /dev/fd/$i; done",
+             &all);
     assert_bytes(all.out, "0 1 2 3 4 5 6 7 ");
     for (gsize i = 0; i < G_N_ELEMENTS(fds); i++) {
         g_assert_cmpint(fcntl(fds[i], F_GETFD), ==, FD_CLOEXEC); /* our own descriptor, unchanged */
@@ -149,8 +144,8 @@ TEST("/base/spawn_options", descriptors_in_any_order_come_through)
     int a = file_of("a"), b = file_of("b");
     const int swapped[] = {b, a, b};
     g_auto(AcrSpawnResult) result = {0};
-    spawn_ok((AcrSpawn){.fds = swapped, .n_fds = 3},
-             "cat <&3; cat <&4; [ /dev/fd/3 -ef /dev/fd/5 ] && echo same", &result);
+    spawn_ok((AcrSpawn){.fds = swapped, .n_fds = 3}, "cat <&3; cat <&4; [ /dev/fd/3 -ef /dev/fd/5 ] && echo same",
+             &result);
     assert_bytes(result.out, "basame\n");
     close(a);
     close(b);

@@ -37,8 +37,7 @@ static void assert_validates_as_glib(gsize before, const char *text)
     g_string_append(bytes, text);
     g_string_append(bytes, "and so on to the end");
     for (gsize len = before; len <= bytes->len; len++)
-        g_assert_cmpint(acr_utf8_is_text(bytes->str, len), ==,
-                        g_utf8_validate_len(bytes->str, len, NULL));
+        g_assert_cmpint(acr_utf8_is_text(bytes->str, len), ==, g_utf8_validate_len(bytes->str, len, NULL));
 }
 
 TEST("/base/text", validity_does_not_depend_on_where_a_character_lies)
@@ -70,8 +69,7 @@ TEST("/base/text", what_a_terminal_obeys_is_shown_as_text)
         {"a\tb\n\u00e9\u20ac\U0001f600", "a\tb\n\u00e9\u20ac\U0001f600"},
         {"\x1b[31m\r\x07\x7f", "\\u001b[31m\\u000d\\u0007\\u007f"},
         {"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\\u0080\\u009b\\u009f\xc2\xa0"},
-        {"\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u2029",
-         "\\u202a\\u202e\\u2066\\u2069\\u200e\\u200f\\u061c\u2029"},
+        {"\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u2029", "\\u202a\\u202e\\u2066\\u2069\\u200e\\u200f\\u061c\u2029"},
         {"\x9b"
          "31m",
          "\ufffd"
@@ -87,8 +85,7 @@ static void assert_lines(const char *text, const char *expected)
     g_autoptr(GArray) starts = acr_text_lines(text, strlen(text));
     GString *list = g_string_new(NULL);
     for (guint i = 0; i < starts->len; i++)
-        g_string_append_printf(list, "%s%" G_GSIZE_FORMAT, i ? " " : "",
-                               g_array_index(starts, gsize, i));
+        g_string_append_printf(list, "%s%" G_GSIZE_FORMAT, i ? " " : "", g_array_index(starts, gsize, i));
     assert_text(g_string_free(list, FALSE), expected);
 }
 
@@ -232,8 +229,7 @@ TEST("/base/encoding", a_nul_makes_a_file_binary)
     g_assert_false(text.exact);
     g_assert_cmpstr(text.text, ==, "a\uFFFDb\uFFFD");
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_text_encode(&text, "x", 1, &error), error, ACR_BASE_ERROR,
-                      ACR_BASE_ERROR_FAILED);
+    assert_fails_with(acr_text_encode(&text, "x", 1, &error), error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
 TEST("/base/encoding", every_byte_has_a_text_that_encodes_back)
@@ -250,20 +246,17 @@ TEST("/base/encoding", every_byte_has_a_text_that_encodes_back)
 
 TEST("/base/encoding", a_character_the_encoding_lacks_is_an_error)
 {
-    static const char *const sources[] = {"# coding: latin-1\n", "# coding: cp1252\n",
-                                          "# coding: ascii\n"};
+    static const char *const sources[] = {"# coding: latin-1\n", "# coding: cp1252\n", "# coding: ascii\n"};
     for (gsize i = 0; i < G_N_ELEMENTS(sources); i++) {
         g_auto(AcrText) text = {0};
         acr_text_decode(sources[i], strlen(sources[i]), &text);
         g_autoptr(GError) error = NULL;
-        assert_fails_with(acr_text_encode(&text, "\u3042", 3, &error), error, ACR_BASE_ERROR,
-                          ACR_BASE_ERROR_FAILED);
+        assert_fails_with(acr_text_encode(&text, "\u3042", 3, &error), error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
     }
     g_auto(AcrText) utf8 = {0};
     acr_text_decode("", 0, &utf8);
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_text_encode(&utf8, "\xff", 1, &error), error, ACR_BASE_ERROR,
-                      ACR_BASE_ERROR_FAILED);
+    assert_fails_with(acr_text_encode(&utf8, "\xff", 1, &error), error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
 TEST("/base/thoughts", are_split_off_an_answer)
@@ -275,8 +268,7 @@ TEST("/base/thoughts", are_split_off_an_answer)
         {"<Thinking time=\"3s\">a</Thinking>b", "b", "a"},
         {"a draft\n```\nx\n```\nno.\n</think>\nb\n", "b\n", "a draft\n```\nx\n```\nno."},
         {"close with </think> then.\nmore</think>\n\nb", "b", "close with </think> then.\nmore"},
-        {"<think>I write <think> or </think> here\nmore\n</think>\nb", "b",
-         "I write <think> or\n\nhere\nmore"},
+        {"<think>I write <think> or </think> here\nmore\n</think>\nb", "b", "I write <think> or\n\nhere\nmore"},
         {"<reasoning>a</reasoning>\nb\n<scratchpad>\nc\n</scratchpad>\nd\n", "b\n\nd\n", "a\n\nc"},
         {"[THINK]a[/THINK]b", "b", "a"},
         {"\u25c1think\u25b7a\u25c1/think\u25b7b", "b", "a"},

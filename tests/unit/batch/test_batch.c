@@ -35,9 +35,8 @@ static char *write_bytes(const Place *place, const char *name, const char *data,
 /* ---- Data sets ----------------------------------------------------------------------------------
  */
 
-#define ROW(id, repo)                                                                              \
-    "{\"instance_id\": \"" id "\", \"repo\": \"" repo                                              \
-    "\", \"base_commit\": \"c1\", \"problem_statement\": \"p\", "                                  \
+#define ROW(id, repo)                                                                                                  \
+    "{\"instance_id\": \"" id "\", \"repo\": \"" repo "\", \"base_commit\": \"c1\", \"problem_statement\": \"p\", "    \
     "\"patch\": \"secret\"}"
 
 /* The ids of the rows that were read, separated by blanks; owned. */
@@ -45,23 +44,19 @@ static char *read_ids(const Place *place, const char *text, const char *const *o
 {
     g_autofree char *path = write_bytes(place, "set", text, -1);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) rows =
-        made(acr_dataset_read(path, ACR_DATASET_SOLVE, only, &error), error);
+    g_autoptr(GPtrArray) rows = made(acr_dataset_read(path, ACR_DATASET_SOLVE, only, &error), error);
     g_autoptr(GString) ids = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++)
-        g_string_append_printf(ids, "%s%s", i ? " " : "",
-                               ((const AcrInstance *)rows->pdata[i])->instance_id);
+        g_string_append_printf(ids, "%s%s", i ? " " : "", ((const AcrInstance *)rows->pdata[i])->instance_id);
     return g_strdup(ids->str);
 }
 
-static void check_ids(const Place *place, const char *text, const char *const *only,
-                      const char *expected)
+static void check_ids(const Place *place, const char *text, const char *const *only, const char *expected)
 {
     assert_text(read_ids(place, text, only), expected);
 }
 
-static void check_refused(const Place *place, const char *text, gssize len, const char *const *only,
-                          const char *word)
+static void check_refused(const Place *place, const char *text, gssize len, const char *const *only, const char *word)
 {
     g_autofree char *path = write_bytes(place, "set", text, len);
     g_autoptr(GError) error = NULL;
@@ -96,8 +91,7 @@ PLACE_TEST("/batch/dataset", a_row_gives_what_a_solver_may_see)
 
 PLACE_TEST("/batch/dataset", instances_are_selected)
 {
-    static const char *const some[] = {"c-3", "a-1", "c-3", NULL}, *const none[] = {"a-1", "nope",
-                                                                                    NULL};
+    static const char *const some[] = {"c-3", "a-1", "c-3", NULL}, *const none[] = {"a-1", "nope", NULL};
     static const char text[] = ROW("a-1", "o/r") "\n" ROW("b-2", "o/r") "\n" ROW("c-3", "o/r") "\n";
     check_ids(place, text, some, "a-1 c-3");
     check_refused(place, text, -1, none, "'nope'");
@@ -112,8 +106,8 @@ PLACE_TEST("/batch/dataset", malformed_sets_are_refused_by_row)
     check_refused(place, "[" ROW("a-1", "o/r"), -1, NULL, "byte");
     check_refused(place, "7\n", -1, NULL, "row 1");
     check_refused(place, "[" ROW("a-1", "o/r") ", {\"instance_id\": 7}]", -1, NULL, "row 2");
-    check_refused(place, "{\"instance_id\": \"a\", \"repo\": \"o/r\", \"base_commit\": \"c\"}", -1,
-                  NULL, "problem_statement");
+    check_refused(place, "{\"instance_id\": \"a\", \"repo\": \"o/r\", \"base_commit\": \"c\"}", -1, NULL,
+                  "problem_statement");
     check_refused(place, ROW("a-1", "o/r") "\n" ROW("a-1", "o/r"), -1, NULL, "row 2");
     static const char nul[] = ROW("a-1", "o/r") "\0\n" ROW("b-2", "o/r");
     check_refused(place, nul, sizeof nul - 1, NULL, "line 1");
@@ -146,16 +140,13 @@ PLACE_TEST("/batch/dataset", a_set_that_is_not_there_is_named)
 
 PLACE_TEST("/batch/dataset", repositories_are_found_by_each_spelling)
 {
-    static const char *const names[] = {"own/nam",     "own/nam.git", "own+nam",
-                                        "own+nam.git", "own__nam",    "own__nam.git"};
-    for (guint i = G_N_ELEMENTS(names);
-         i-- > 0;) { /* the earlier place wins over an existing later one */
+    static const char *const names[] = {"own/nam", "own/nam.git", "own+nam", "own+nam.git", "own__nam", "own__nam.git"};
+    for (guint i = G_N_ELEMENTS(names); i-- > 0;) { /* the earlier place wins over an existing later one */
         g_autofree char *made = g_build_filename(place->dir, names[i], NULL);
         g_assert_true(acr_dir_make(made, NULL));
         assert_text(acr_dataset_repo(place->dir, "own/nam"), made);
     }
-    g_autofree char *other = acr_dataset_repo(place->dir, "own/other"),
-                    *file = write_bytes(place, "a__b", "", 0);
+    g_autofree char *other = acr_dataset_repo(place->dir, "own/other"), *file = write_bytes(place, "a__b", "", 0);
     g_assert_null(other);
     g_autofree char *no_folder = acr_dataset_repo(place->dir, "a/b");
     g_assert_null(no_folder);
@@ -173,16 +164,14 @@ static void add_instance(GPtrArray *instances, const char *id)
 
 /* Makes a run folder of these models (JSON) in that state, with that patch as its result (NULL: no
  * result). */
-static void make_run_of(const Place *place, const char *id, const char *given, const char *state,
-                        const char *patch)
+static void make_run_of(const Place *place, const char *id, const char *given, const char *state, const char *patch)
 {
     g_autofree char *meta = g_strdup_printf("{\"format\": 3, \"state\": \"%s\", \"verb\": \"run\", "
                                             "\"options\": {\"model\": %s, \"repo\": \"/r\", "
                                             "\"verify\": \"auto\", \"rounds\": 15, "
                                             "\"tries\": 3, \"attempts\": 1}}",
                                             state, given);
-    g_auto(AcrRunResult)
-        result = {.verdict = ACR_VERDICT_UNVERIFIED, .found.proof = ACR_PROOF_NONE};
+    g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_UNVERIFIED, .found.proof = ACR_PROOF_NONE};
     result.found.diff = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
     result.exit_code = result.found.diff ? ACR_EXIT_OK : ACR_EXIT_NONE;
     g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
@@ -220,37 +209,30 @@ static char *write_predictions(const Place *place, const GPtrArray *instances)
     return text;
 }
 
-#define LINE(id, patch)                                                                            \
-    "{\"instance_id\":\"" id "\",\"model_patch\":\"" patch                                         \
-    "\",\"model_name_or_path\":\"script:/x+openai/y\"}\n"
+#define LINE(id, patch)                                                                                                \
+    "{\"instance_id\":\"" id "\",\"model_patch\":\"" patch "\",\"model_name_or_path\":\"script:/x+openai/y\"}\n"
 
 PLACE_TEST("/batch/predictions", finished_runs_become_predictions)
 {
-    g_autoptr(GPtrArray) instances =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     for (guint i = 0; i < 6; i++)
-        add_instance(instances,
-                     (const char *const[]){"c", "a", "ready", "stopped", "none", "empty"}[i]);
+        add_instance(instances, (const char *const[]){"c", "a", "ready", "stopped", "none", "empty"}[i]);
     make_run(place, "a", "done", "diff\n");
     make_run(place, "c", "done", "x \"quoted\"\n");
     make_run(place, "ready", "ready", "");
     make_run(place, "stopped", "ready", "best so far\n"); /* stopped at a ceiling */
     make_run(place, "empty", "done", "");
     for (guint again = 0; again < 2; again++) {
-        assert_text(write_predictions(place, instances),
-                    LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n")
-                        LINE("stopped", "best so far\\n") LINE("empty", ""));
+        assert_text(write_predictions(place, instances), LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n")
+                                                             LINE("stopped", "best so far\\n") LINE("empty", ""));
     }
 }
 
 PLACE_TEST("/batch/predictions", lines_of_other_batches_are_kept)
 {
-    g_autoptr(GPtrArray) instances =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    static const char kept[] =
-        "{\"instance_id\": \"other\",  \"model_patch\": \"kept as it stands\"}\n";
-    g_autofree char *old =
-        g_strconcat("not json\n", kept, LINE("a", "old"), "{\"instance_id\": \"cut", NULL);
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    static const char kept[] = "{\"instance_id\": \"other\",  \"model_patch\": \"kept as it stands\"}\n";
+    g_autofree char *old = g_strconcat("not json\n", kept, LINE("a", "old"), "{\"instance_id\": \"cut", NULL);
     g_autofree char *path = write_bytes(place, "preds.jsonl", old, -1);
     add_instance(instances, "a");
     make_run(place, "a", "done", "new");
@@ -262,10 +244,8 @@ PLACE_TEST("/batch/predictions", runs_of_other_models_are_not_these_models)
 {
     static const char *const others[] = {"[]", "[\"script:/x\"]", "[\"script:/x\", \"openai/z\"]",
                                          "[\"script:/x\", \"openai/y\", \"openai/y\"]"};
-    g_autoptr(GPtrArray) instances =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    static const char kept[] =
-        "{\"instance_id\":\"a\",\"model_patch\":\"d\",\"model_name_or_path\":\"z\"}\n";
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    static const char kept[] = "{\"instance_id\":\"a\",\"model_patch\":\"d\",\"model_name_or_path\":\"z\"}\n";
     g_autofree char *old = write_bytes(place, "preds.jsonl", kept, -1);
     add_instance(instances, "a");
     add_instance(instances, "b");
@@ -279,8 +259,7 @@ PLACE_TEST("/batch/predictions", runs_of_other_models_are_not_these_models)
 
 PLACE_TEST("/batch/predictions", a_patch_that_is_no_text_is_repaired)
 {
-    g_autoptr(GPtrArray) instances =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     add_instance(instances, "a");
     make_run(place, "a", "done", "caf\xe9\n");
     assert_text(write_predictions(place, instances), LINE("a", "caf\xef\xbf\xbd\\n"));
@@ -289,8 +268,7 @@ PLACE_TEST("/batch/predictions", a_patch_that_is_no_text_is_repaired)
 PLACE_TEST("/batch/predictions", a_damaged_run_costs_the_others_nothing)
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL), *text = NULL;
-    g_autoptr(GPtrArray) instances =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     g_auto(AcrRunSpec) spec = spec_of(place);
     g_autoptr(GError) error = NULL;
     for (guint i = 0; i < 3; i++)
@@ -307,8 +285,7 @@ PLACE_TEST("/batch/predictions", a_damaged_run_costs_the_others_nothing)
 PLACE_TEST("/batch/predictions", predictions_that_cannot_be_read_are_not_replaced)
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
-    g_autoptr(GPtrArray) instances =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     g_auto(AcrRunSpec) spec = spec_of(place);
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_dir_make(path, NULL));
@@ -321,8 +298,8 @@ PLACE_TEST("/batch/predictions", predictions_that_cannot_be_read_are_not_replace
 
 PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
 {
-    g_autofree char *set = write_bytes(
-        place, "set", ROW("a", "o/a") "\n" ROW("b", "o/b") "\n" ROW("c", "o/c") "\n", -1);
+    g_autofree char *set =
+        write_bytes(place, "set", ROW("a", "o/a") "\n" ROW("b", "o/b") "\n" ROW("c", "o/c") "\n", -1);
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) rows = acr_dataset_read(set, ACR_DATASET_SOLVE, NULL, &error);
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH);
@@ -346,6 +323,5 @@ PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
     other.out = g_strdup(place->dir);
     other.shard = g_strdup("1/2");
     assert_ok(acr_shard_narrow(&other, &bound, again, &same, &error), error);
-    assert_fails_with(acr_shard_lock(&other, same, &second, &error), error, ACR_BASE_ERROR,
-                      ACR_BASE_ERROR_BUSY);
+    assert_fails_with(acr_shard_lock(&other, same, &second, &error), error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
 }

@@ -6,8 +6,7 @@ gint64 now_ms(void)
     return g_get_monotonic_time() / 1000;
 }
 
-bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpResponse *out,
-              GError **error)
+bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpResponse *out, GError **error)
 {
     g_autoptr(TestServer) server = server_start(reply, 1);
     g_autofree char *url = g_strconcat(server->url, "/secret/path?key=secret", NULL);

@@ -28,8 +28,8 @@ typedef struct {
     gsize chunks;      /* then this many chunks of 64 KiB */
     gint64 after_ms;   /* wait before `after` */
     const char *after; /* sent last */
-    bool hang; /* the connection stays open until the server is stopped or the client disconnects */
-    bool keep; /* the next request may use the same connection */
+    bool hang;         /* the connection stays open until the server is stopped or the client disconnects */
+    bool keep;         /* the next request may use the same connection */
 } TestReply;
 
 typedef struct {
@@ -102,8 +102,7 @@ static inline bool server_read(TestServer *server, int fd, bool first)
         }
     }
     if (end) {
-        g_autofree char *line =
-            g_strndup(text->str, (gsize)(strstr(text->str, "\r\n") - text->str));
+        g_autofree char *line = g_strndup(text->str, (gsize)(strstr(text->str, "\r\n") - text->str));
 
         g_assert_true(g_str_has_suffix(line, " HTTP/1.1"));
         g_assert_cmpuint(text->len, ==, want);
@@ -183,14 +182,12 @@ static inline TestServer *server_start_at(const char *path, const TestReply *rep
 
     server->fd = socket(path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     g_strlcpy(un.sun_path, path ? path : "", sizeof un.sun_path);
-    g_assert_cmpint(bind(server->fd, path ? (struct sockaddr *)&un : (struct sockaddr *)&in,
-                         path ? sizeof un : len),
+    g_assert_cmpint(bind(server->fd, path ? (struct sockaddr *)&un : (struct sockaddr *)&in, path ? sizeof un : len),
                     ==, 0);
     g_assert_cmpint(listen(server->fd, 16), ==, 0);
     if (!path)
         g_assert_cmpint(getsockname(server->fd, (struct sockaddr *)&in, &len), ==, 0);
-    server->url = path ? g_strdup("http://localhost")
-                       : g_strdup_printf("http://127.0.0.1:%d", ntohs(in.sin_port));
+    server->url = path ? g_strdup("http://localhost") : g_strdup_printf("http://127.0.0.1:%d", ntohs(in.sin_port));
     server->replies = replies;
     server->n_replies = n;
     server->requests = g_ptr_array_new_with_free_func(g_free);

@@ -22,8 +22,7 @@ static void post_fails(AcrHttpClient *client, const char *url, int code, bool se
     AcrHttpRequest request = {.url = url, .body = "body", .body_len = 4};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_http_exchange(client, &request, &response, &error), error, ACR_HTTP_ERROR,
-                      code);
+    assert_fails_with(acr_http_exchange(client, &request, &response, &error), error, ACR_HTTP_ERROR, code);
     g_assert_cmpint(response.sent, ==, sent);
     g_assert_cmpint(response.status, ==, code == ACR_HTTP_ERROR_LENGTH ? 200 : 0);
     g_assert_true((response.headers == NULL) == (response.status == 0));
@@ -62,8 +61,7 @@ TEST("/http/client", nothing_of_one_request_stays_for_the_next)
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     const char *const headers[] = {"Authorization: Bearer k", NULL};
-    AcrHttpRequest first = {
-        .url = server->url, .headers = headers, .body = "{}", .body_len = 2, .method = "PUT"};
+    AcrHttpRequest first = {.url = server->url, .headers = headers, .body = "{}", .body_len = 2, .method = "PUT"};
     AcrHttpRequest second = {.url = server->url};
     g_auto(AcrHttpResponse) a = {0};
     g_auto(AcrHttpResponse) b = {0};
@@ -104,8 +102,7 @@ TEST("/http/client", a_connection_that_was_idle_for_long_is_not_used)
  * sent again. */
 TEST("/http/client", a_request_is_not_sent_again_when_its_connection_dies)
 {
-    static const TestReply replies[] = {
-        {.raw = EMPTY, .keep = true}, {.raw = NULL}, {.raw = EMPTY}};
+    static const TestReply replies[] = {{.raw = EMPTY, .keep = true}, {.raw = NULL}, {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     post(client, server, "");
@@ -140,8 +137,8 @@ TEST("/http/client", a_response_with_bytes_behind_it_fails_and_they_do_not_begin
 
 TEST("/http/client", a_failed_exchange_takes_its_connection_with_it)
 {
-    static const TestReply replies[] = {
-        {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true}, {.raw = EMPTY}};
+    static const TestReply replies[] = {{.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true},
+                                        {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     AcrHttpRequest request = {.url = server->url, .idle_timeout_ms = 100};
@@ -188,8 +185,7 @@ static void assert_enough(AcrHttpClient *client, const TestServer *server, const
 
 TEST("/http/client", enough_of_a_stream_that_stays_open_is_success_and_cuts_it)
 {
-    static const TestReply replies[] = {{.raw = CHUNKED "3\r\nabc\r\n", .hang = true},
-                                        {.raw = EMPTY}};
+    static const TestReply replies[] = {{.raw = CHUNKED "3\r\nabc\r\n", .hang = true}, {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     gint64 start = now_ms();
@@ -214,10 +210,8 @@ TEST("/http/client", enough_just_before_the_end_keeps_the_connection)
 
 TEST("/http/client", what_comes_after_enough_is_not_handed_on)
 {
-    static const TestReply reply = {
-        .raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .after = "3\r\ndef\r\n0\r\n\r\n"};
-    static const TestReply torn = {
-        .raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .after = "zz\r\n"};
+    static const TestReply reply = {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .after = "3\r\ndef\r\n0\r\n\r\n"};
+    static const TestReply torn = {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .after = "zz\r\n"};
     static const TestReply flood = {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .chunks = 1000};
     const TestReply *const replies[] = {&reply, &torn, &flood};
     for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
@@ -228,12 +222,9 @@ TEST("/http/client", what_comes_after_enough_is_not_handed_on)
 
 TEST("/http/client", a_long_rest_is_not_read_to_keep_the_connection)
 {
-    static const TestReply replies[] = {{.raw = CHUNKED "3\r\nabc\r\n",
-                                         .after_ms = 20,
-                                         .chunks = 16,
-                                         .after = "0\r\n\r\n",
-                                         .keep = true},
-                                        {.raw = EMPTY, .keep = true}};
+    static const TestReply replies[] = {
+        {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .chunks = 16, .after = "0\r\n\r\n", .keep = true},
+        {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     assert_enough(client, server, "abc");

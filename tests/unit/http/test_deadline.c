@@ -42,14 +42,11 @@ TEST("/http/deadline", each_deadline_ends_the_exchange)
 {
     TestReply silent = {.hang = true};
     TestReply half = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true};
-    TestReply slow = {
-        .raw =
-            "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-        .byte_ms = 50};
+    TestReply slow = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                      .byte_ms = 50};
     assert_times_out(&silent, &(AcrHttpRequest){.first_byte_timeout_ms = 200});
     assert_times_out(&silent, &(AcrHttpRequest){.total_timeout_ms = 200});
-    assert_times_out(&half,
-                     &(AcrHttpRequest){.idle_timeout_ms = 200, .first_byte_timeout_ms = 5000});
+    assert_times_out(&half, &(AcrHttpRequest){.idle_timeout_ms = 200, .first_byte_timeout_ms = 5000});
     assert_times_out(&slow, &(AcrHttpRequest){.total_timeout_ms = 400});
 }
 

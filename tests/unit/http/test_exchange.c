@@ -4,8 +4,7 @@
 TEST("/http/exchange", a_body_of_told_length_comes_whole)
 {
     g_auto(AcrHttpResponse) response = {0};
-    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Two:  a \r\nx-TWO: b\r\nEmpty:\r\n\r\nhello",
-            &response);
+    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Two:  a \r\nx-TWO: b\r\nEmpty:\r\n\r\nhello", &response);
     g_assert_cmpint(response.status, ==, 200);
     assert_body(&response, "hello");
     g_assert_cmpstr(header(&response, "x-two"), ==, "b");
@@ -62,14 +61,13 @@ TEST("/http/exchange", trailers_are_not_headers_whatever_they_look_like)
 }
 
 /* A gzip member with "hello". */
-#define GZIP                                                                                       \
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00" \
+#define GZIP                                                                                                           \
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00"                     \
     "\x00\x00"
 
 TEST("/http/exchange", packed_content_is_not_asked_for_and_passed_as_it_is)
 {
-    static const char raw[] =
-        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n\r\n" GZIP;
+    static const char raw[] = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n\r\n" GZIP;
     TestReply reply = {.raw = raw, .raw_len = sizeof raw - 1};
     g_autoptr(TestServer) server = server_start(&reply, 1);
     AcrHttpRequest request = {.url = server->url};
@@ -83,8 +81,8 @@ TEST("/http/exchange", packed_content_is_not_asked_for_and_passed_as_it_is)
 }
 
 /* A gzip member with a thousand "x". */
-#define PACKED                                                                                     \
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\xa8\x18\x05\xa3\x60\x14\x0c\x77\x00\x00\xe6\xc9" \
+#define PACKED                                                                                                         \
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\xa8\x18\x05\xa3\x60\x14\x0c\x77\x00\x00\xe6\xc9"                     \
     "\x41\x3b\xe8\x03\x00\x00"
 
 /* libcurl decompresses a body with a transfer coding, even if the request did not allow it. */
@@ -118,8 +116,7 @@ TEST("/http/exchange", what_is_sent_is_what_was_given)
         g_auto(AcrHttpResponse) response = {0};
         g_assert_true(acr_http_exchange(NULL, requests[i], &response, NULL));
     }
-    g_assert_true(g_str_has_prefix(server_request(server, 0),
-                                   "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"));
+    g_assert_true(g_str_has_prefix(server_request(server, 0), "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"));
     g_assert_nonnull(strstr(server_request(server, 0), "\r\nAuthorization: Bearer k\r\n"));
     g_assert_nonnull(strstr(server_request(server, 0), "\r\nContent-Length: 3145728\r\n"));
     g_assert_null(strstr(server_request(server, 0), "Expect"));
@@ -136,11 +133,9 @@ TEST("/http/exchange", bodies_over_the_ceiling_are_refused)
     AcrHttpRequest normal = {0};
     TestReply told = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", .fill = 1001};
     TestReply exact = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", .fill = 1000};
-    TestReply chunked = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-                         .chunks = 1,
-                         .after = "0\r\n\r\n"};
-    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-                         .chunks = 3200}; /* 200 MiB */
+    TestReply chunked = {
+        .raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .chunks = 1, .after = "0\r\n\r\n"};
+    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .chunks = 3200}; /* 200 MiB */
     g_auto(AcrHttpResponse) response = {0};
     assert_fails(&told, &limited, ACR_HTTP_ERROR_TOO_BIG);
     assert_fails(&chunked, &limited, ACR_HTTP_ERROR_TOO_BIG);
@@ -258,8 +253,7 @@ TEST("/http/exchange", a_streamed_body_comes_in_pieces_and_can_be_stopped)
 {
     TestReply reply = {.raw = "HTTP/1.1 418 X\r\nTransfer-Encoding: "
                               "chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"};
-    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-                         .hang = true};
+    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", .hang = true};
     g_autoptr(GString) text = g_string_new(NULL);
     Sink sink = {.text = text, .stop_after = 100, .then = ACR_HTTP_STOP};
     AcrHttpRequest request = {.on_body = take, .on_body_ctx = &sink};

@@ -8,8 +8,7 @@
 gint64 now_ms(void);
 /* Makes an exchange with a server that replies with `reply`, at a URL whose path and query contain
  * "secret". */
-bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpResponse *out,
-              GError **error);
+bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpResponse *out, GError **error);
 /* The response to a GET that the server answers with `raw`; must succeed. */
 void get_raw(const char *raw, AcrHttpResponse *out);
 /* The exchange must fail with `code` after the request was sent, and the message must not contain

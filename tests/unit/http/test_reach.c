@@ -15,11 +15,9 @@ TEST("/http/reach", a_unix_socket_is_spoken_to)
     AcrHttpResponse none = {0};
     g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
     assert_body(&response, "ok");
-    g_assert_true(
-        g_str_has_prefix(server_request(server, 0), "GET /version HTTP/1.1\r\nHost: engine\r\n"));
+    g_assert_true(g_str_has_prefix(server_request(server, 0), "GET /version HTTP/1.1\r\nHost: engine\r\n"));
     request.unix_socket = deep;
-    assert_fails_with(acr_http_exchange(NULL, &request, &none, &error), error, ACR_HTTP_ERROR,
-                      ACR_HTTP_ERROR_FAILED);
+    assert_fails_with(acr_http_exchange(NULL, &request, &none, &error), error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
@@ -42,8 +40,7 @@ TEST("/http/reach", a_proxy_of_the_environment_is_used_for_other_hosts)
     g_setenv("http_proxy", server->url, TRUE);
     g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
     g_unsetenv("http_proxy");
-    g_assert_true(
-        g_str_has_prefix(server_request(server, 0), "GET http://host.invalid/x HTTP/1.1\r\n"));
+    g_assert_true(g_str_has_prefix(server_request(server, 0), "GET http://host.invalid/x HTTP/1.1\r\n"));
 }
 
 TEST("/http/reach", unusable_requests_are_refused_without_showing_them)
@@ -83,8 +80,7 @@ TEST("/http/reach", a_refused_connection_names_host_and_port_only)
     g_clear_error(&error);
     tls.url = tls_url;
     tls.ca_file = "/nonexistent/ca.pem";
-    assert_fails_with(acr_http_exchange(NULL, &tls, &response, &error), error, ACR_HTTP_ERROR,
-                      ACR_HTTP_ERROR_FAILED);
+    assert_fails_with(acr_http_exchange(NULL, &tls, &response, &error), error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
 }
 
 TEST("/http/reach", what_cannot_be_reached_was_sent_nothing)
@@ -100,8 +96,7 @@ TEST("/http/reach", what_cannot_be_reached_was_sent_nothing)
         {"http://example.invalid/v1", NULL, "http://no-such-proxy.invalid:99"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        AcrHttpRequest request = {
-            .url = rows[i].url, .unix_socket = rows[i].unix_socket, .body = "x", .body_len = 1};
+        AcrHttpRequest request = {.url = rows[i].url, .unix_socket = rows[i].unix_socket, .body = "x", .body_len = 1};
         g_auto(AcrHttpResponse) response = {0};
         g_autoptr(GError) error = NULL;
         if (rows[i].proxy)
@@ -155,8 +150,7 @@ TEST("/http/reach", certificates_that_are_not_there_are_named_with_their_variabl
     get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response);
     g_unsetenv("CURL_CA_BUNDLE");
     g_unsetenv("SSL_CERT_FILE");
-    g_assert_cmpstr(first, ==,
-                    "cannot read the certificates '/nonexistent/file.pem' (set by SSL_CERT_FILE)");
+    g_assert_cmpstr(first, ==, "cannot read the certificates '/nonexistent/file.pem' (set by SSL_CERT_FILE)");
     g_assert_nonnull(strstr(second, "'/nonexistent/bundle.pem' (set by CURL_CA_BUNDLE)"));
     g_assert_nonnull(strstr(given, "'/nonexistent/given.pem'"));
 }

@@ -29,8 +29,7 @@ static void answer(void *ctx, AcrHttpIncoming *incoming)
         __atomic_store_n(&fixture->kept, acr_http_incoming_ref(incoming), __ATOMIC_RELEASE);
         return;
     }
-    g_autofree char *text =
-        g_strdup_printf("%s %s %.*s", acr_http_incoming_method(incoming), path, (int)len, body);
+    g_autofree char *text = g_strdup_printf("%s %s %.*s", acr_http_incoming_method(incoming), path, (int)len, body);
     acr_http_incoming_answer(incoming, 200, "text/plain", text, strlen(text));
 }
 
@@ -49,15 +48,13 @@ static void start(Fixture *fixture, gint64 request_ms)
                                           .ctx = fixture};
     *fixture = (Fixture){.server = acr_http_server_start(&options, NULL)};
     g_assert_nonnull(fixture->server);
-    g_snprintf(fixture->host, sizeof fixture->host, "127.0.0.1:%u",
-               acr_http_server_port(fixture->server));
+    g_snprintf(fixture->host, sizeof fixture->host, "127.0.0.1:%u", acr_http_server_port(fixture->server));
 }
 
 static int connected(const Fixture *fixture)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port =
-                                      htons((uint16_t)acr_http_server_port(fixture->server)),
+                                  .sin_port = htons((uint16_t)acr_http_server_port(fixture->server)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     g_assert_cmpint(connect(fd, (struct sockaddr *)&address, sizeof address), ==, 0);
@@ -65,13 +62,12 @@ static int connected(const Fixture *fixture)
 }
 
 /* Sends a request line with headers and a body; returns the connection. */
-static int sent(const Fixture *fixture, const char *line, const char *host, const char *token,
-                const char *more)
+static int sent(const Fixture *fixture, const char *line, const char *host, const char *token, const char *more)
 {
     int fd = connected(fixture);
-    g_autofree char *text = g_strdup_printf(
-        "%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s%s%s%s", line, host,
-        token ? "Authorization: Bearer " : "", token ? token : "", token ? "\r\n" : "", more);
+    g_autofree char *text =
+        g_strdup_printf("%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s%s%s%s", line, host,
+                        token ? "Authorization: Bearer " : "", token ? token : "", token ? "\r\n" : "", more);
     g_assert_cmpint(acr_fd_write_all(fd, text, strlen(text)), ==, 0);
     return fd;
 }
@@ -150,8 +146,7 @@ TEST("/http/server", events_are_sent_as_they_come)
     char piece[4096];
     g_autoptr(GString) text = g_string_new(NULL);
     start(&fixture, 0);
-    int fd =
-        sent(&fixture, "GET /events", fixture.host, acr_http_server_token(fixture.server), "\r\n");
+    int fd = sent(&fixture, "GET /events", fixture.host, acr_http_server_token(fixture.server), "\r\n");
     AcrHttpIncoming *incoming = kept(&fixture);
     g_assert_true(acr_http_incoming_send_event(incoming, "one\ntwo"));
     while (!strstr(text->str, "data: one\ndata: two\n\n")) {
@@ -175,8 +170,7 @@ TEST("/http/server", a_client_that_goes_away_is_noticed)
     for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
         Fixture fixture;
         start(&fixture, 0);
-        int fd =
-            sent(&fixture, lines[i], fixture.host, acr_http_server_token(fixture.server), "\r\n");
+        int fd = sent(&fixture, lines[i], fixture.host, acr_http_server_token(fixture.server), "\r\n");
         AcrHttpIncoming *incoming = kept(&fixture);
         close(fd);
         while (!__atomic_load_n(&fixture.gone, __ATOMIC_ACQUIRE))
@@ -192,8 +186,7 @@ TEST("/http/server", a_client_that_does_not_read_is_cut)
     Fixture fixture;
     g_autofree char *much = g_strnfill(1 << 20, 'x');
     start(&fixture, 0);
-    int fd =
-        sent(&fixture, "GET /events", fixture.host, acr_http_server_token(fixture.server), "\r\n");
+    int fd = sent(&fixture, "GET /events", fixture.host, acr_http_server_token(fixture.server), "\r\n");
     AcrHttpIncoming *incoming = kept(&fixture);
     for (guint i = 0; acr_http_incoming_send_event(incoming, much); i++)
         g_assert_cmpuint(i, <, 100);
@@ -226,8 +219,7 @@ TEST("/http/server", what_is_not_answered_at_the_end_is_refused)
 {
     Fixture fixture;
     start(&fixture, 0);
-    int fd =
-        sent(&fixture, "GET /later", fixture.host, acr_http_server_token(fixture.server), "\r\n");
+    int fd = sent(&fixture, "GET /later", fixture.host, acr_http_server_token(fixture.server), "\r\n");
     AcrHttpIncoming *incoming = kept(&fixture);
     const AcrHttpServerOptions taken = {.port = acr_http_server_port(fixture.server)};
     g_autoptr(GError) error = NULL;

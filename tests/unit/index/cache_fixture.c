@@ -32,8 +32,7 @@ void id_of(guint number, guint8 out[ACR_BLOB_ID_LEN])
     g_autofree char *text = g_strdup_printf("blob %u", number);
     g_autofree char *hex = acr_sha256_hex(text, strlen(text));
     for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++)
-        out[i] =
-            (guint8)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
+        out[i] = (guint8)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
 }
 
 GBytes *rows_of(guint number)
@@ -94,8 +93,7 @@ char *use_cache(const char *path, guint n)
     cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
     guint kept = count_rows(cache, 0, n);
     if (kept != n || acr_index_cache_remark(cache))
-        g_error("%u of %u rows; at first: %s; then: %s", kept, n, remark,
-                acr_index_cache_remark(cache));
+        g_error("%u of %u rows; at first: %s; then: %s", kept, n, remark, acr_index_cache_remark(cache));
     acr_index_cache_free(cache);
     return remark;
 }
@@ -106,8 +104,7 @@ pid_t start_child(const char *mode, const char *path, guint number)
 {
     pid_t pid = 0;
     g_autofree char *text = g_strdup_printf("%u", number);
-    char *argv[] = {
-        (char *)"/proc/self/exe", (char *)CHILD_ARGUMENT, (char *)mode, (char *)path, text, NULL};
+    char *argv[] = {(char *)"/proc/self/exe", (char *)CHILD_ARGUMENT, (char *)mode, (char *)path, text, NULL};
     g_assert_cmpint(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), ==, 0);
     return pid;
 }

@@ -9,8 +9,7 @@ static void git(const char *dir, const char *const *arguments)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) argv = g_ptr_array_new();
-    static const char *const head[] = {
-        "git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false"};
+    static const char *const head[] = {"git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false"};
     for (gsize i = 0; i < G_N_ELEMENTS(head); i++)
         g_ptr_array_add(argv, (gpointer)head[i]);
     for (; *arguments; arguments++)
@@ -65,8 +64,7 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
     gsize len;
     const char *data = g_bytes_get_data(source, &len);
     if (len > 0 && *data == '!') {
-        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%.*s",
-                    (int)strcspn(data + 1, "\n"), data + 1);
+        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%.*s", (int)strcspn(data + 1, "\n"), data + 1);
         return false;
     }
     char *rows = g_malloc(len + 1);
@@ -102,8 +100,8 @@ char *names_of(const AcrIndex *index, GArray *ids)
     GString *names = g_string_new(NULL);
     for (guint i = 0; i < ids->len; i++) {
         const AcrSymbol *symbol = acr_index_symbol(index, g_array_index(ids, guint32, i));
-        g_string_append_printf(names, "%s%s:%s", i ? " " : "",
-                               acr_index_file(index, symbol->file)->path, symbol->qualname);
+        g_string_append_printf(names, "%s%s:%s", i ? " " : "", acr_index_file(index, symbol->file)->path,
+                               symbol->qualname);
     }
     g_array_unref(ids);
     return g_string_free(names, FALSE);

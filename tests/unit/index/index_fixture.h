@@ -26,13 +26,12 @@ char *names_of(const AcrIndex *index, GArray *ids);
 /* The only symbol of that kind and qualified name; it must exist. */
 /* The functions below handle the symbols of a built index, by id. */
 gsize n_symbols(const AcrIndex *index);
-guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
-                  const char *qualname);
+guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path, const char *qualname);
 
-#define assert_names(index, ids, expected)                                                         \
-    do {                                                                                           \
-        g_autofree char *names_ = names_of(index, ids);                                            \
-        g_assert_cmpstr(names_, ==, expected);                                                     \
+#define assert_names(index, ids, expected)                                                                             \
+    do {                                                                                                               \
+        g_autofree char *names_ = names_of(index, ids);                                                                \
+        g_assert_cmpstr(names_, ==, expected);                                                                         \
     } while (0)
 
 /* Runs this program as a peer that outlines; the second argument is a mode. */

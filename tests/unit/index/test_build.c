@@ -10,9 +10,8 @@ TEST("/index/build", test_paths_are_known_by_whole_parts)
         "a_test.py", "a/b_test.py", "conftest.py",    "a/conftest.py", "test_.py",  "_test.py",
     };
     static const char *const others[] = {
-        "a.py",           "testing/a.py", "a/testsuite/b.py",   "atest.py", "contest.py",
-        "a/latest.py",    "test.py",      "tests.py",           "testa.py", "Tests/a.py",
-        "a/conftest.pyi", "test_a.txt",   "a/b/test_data/c.py", "",
+        "a.py",     "testing/a.py", "a/testsuite/b.py", "atest.py",       "contest.py", "a/latest.py",        "test.py",
+        "tests.py", "testa.py",     "Tests/a.py",       "a/conftest.pyi", "test_a.txt", "a/b/test_data/c.py", "",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
         g_assert_true(acr_index_is_test_path(tests[i]));
@@ -35,9 +34,8 @@ TEST("/index/build", what_product_code_imports_is_no_test)
         {"web/utils/lint_test.py", ""},
         {NULL, NULL},
     };
-    static const char *const expected[] = {"setup.py",          "web/__init__.py",
-                                           "web/other.py",      "web/test/client.py",
-                                           "web/test/tools.py", "web/utils/lint_test.py"};
+    static const char *const expected[] = {"setup.py",           "web/__init__.py",   "web/other.py",
+                                           "web/test/client.py", "web/test/tools.py", "web/utils/lint_test.py"};
     g_autoptr(AcrIndex) index = index_of(files);
     g_assert_cmpuint(acr_index_n_files(index), >=, G_N_ELEMENTS(expected));
     for (gsize i = 0; i < G_N_ELEMENTS(expected); i++) {
@@ -51,10 +49,9 @@ TEST("/index/build", what_product_code_imports_is_no_test)
 TEST("/index/build", only_python_files_that_are_no_tests)
 {
     static const TestFile files[] = {
-        {"b.py", "A|x|1|1|\n"}, {"a/c.py", ""},           {"a/b.py", "A|y|1|1|\n"},
-        {"a-b.py", ""},         {"tests/a.py", "!never"}, {"a.pyi", "!never"},
-        {"a.PY", "!never"},     {"a.py.txt", "!never"},   {"conftest.py", "!never"},
-        {NULL, NULL},
+        {"b.py", "A|x|1|1|\n"},    {"a/c.py", ""},      {"a/b.py", "A|y|1|1|\n"}, {"a-b.py", ""},
+        {"tests/a.py", "!never"},  {"a.pyi", "!never"}, {"a.PY", "!never"},       {"a.py.txt", "!never"},
+        {"conftest.py", "!never"}, {NULL, NULL},
     };
     static const char *const expected[] = {"a-b.py", "a/b.py", "a/c.py", "b.py"};
     g_autoptr(AcrIndex) index = index_of(files);
@@ -63,8 +60,7 @@ TEST("/index/build", only_python_files_that_are_no_tests)
         const AcrIndexFile *file = acr_index_file(index, i);
         g_assert_cmpstr(file->path, ==, expected[i]);
         g_assert_cmpint(acr_index_find_file(index, expected[i]), ==, (gssize)i);
-        g_assert_cmpstr(acr_snapshot_entry(acr_index_snapshot(index), file->entry)->path, ==,
-                        expected[i]);
+        g_assert_cmpstr(acr_snapshot_entry(acr_index_snapshot(index), file->entry)->path, ==, expected[i]);
         g_assert_null(file->unparsed);
     }
     g_assert_cmpint(acr_index_find_file(index, "a/d.py"), ==, -1);
@@ -79,8 +75,7 @@ TEST("/index/build", failing_file_costs_itself_only)
         {"a.py", "A|x|1|1|\n"},          {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
         {"d.py", "X|2|bad\nnonsense\n"}, {"e.py", "A|y|1|1|\n"},       {NULL, NULL},
     };
-    static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax",
-                                           "line 2: bad", NULL};
+    static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax", "line 2: bad", NULL};
     AcrIndexStats stats;
     g_autoptr(AcrIndex) index = index_of(files);
     for (gsize i = 0; i < G_N_ELEMENTS(expected); i++)
@@ -100,8 +95,7 @@ TEST("/index/build", file_whose_object_is_missing_has_no_symbols)
     g_autoptr(AcrSnapshot) snapshot = snapshot_without_objects(files);
     g_autoptr(GError) error = NULL;
     AcrOutliner outliner = fake_outliner();
-    g_autoptr(AcrIndex) index =
-        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
+    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(acr_index_n_files(index), ==, 1);
     g_assert_nonnull(acr_index_file(index, 0)->unparsed);
@@ -223,8 +217,8 @@ TEST("/index/build", interruption_ends_it)
     g_autoptr(GError) error = NULL;
     AcrOutliner outliner = fake_outliner();
     AcrInterrupt interrupt = {.signal = SIGINT};
-    g_assert_null(acr_index_build(
-        snapshot, &(AcrIndexOptions){.outliner = &outliner, .interrupt = &interrupt}, &error));
+    g_assert_null(
+        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner, .interrupt = &interrupt}, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED);
 }
 

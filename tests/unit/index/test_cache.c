@@ -13,12 +13,12 @@
 
 #define LIMIT ACR_INDEX_CACHE_DEFAULT_BYTES
 
-#define assert_remark(cache, part)                                                                 \
-    do {                                                                                           \
-        const char *remark_ = acr_index_cache_remark(cache);                                       \
-        g_assert_nonnull(remark_);                                                                 \
-        if (!strstr(remark_, part))                                                                \
-            g_error("'%s' does not say '%s'", remark_, part);                                      \
+#define assert_remark(cache, part)                                                                                     \
+    do {                                                                                                               \
+        const char *remark_ = acr_index_cache_remark(cache);                                                           \
+        g_assert_nonnull(remark_);                                                                                     \
+        if (!strstr(remark_, part))                                                                                    \
+            g_error("'%s' does not say '%s'", remark_, part);                                                          \
     } while (0)
 
 static char *contents_of(const char *path, gsize *out_len)
@@ -204,8 +204,7 @@ TEST("/index/cache", text_file_is_left_alone)
     set_contents(path, text, strlen(text));
     use_foreign(path, "belongs to another program");
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_index_cache_clear(path, &error), error, ACR_INDEX_ERROR,
-                      ACR_INDEX_ERROR_FAILED);
+    assert_fails_with(acr_index_cache_clear(path, &error), error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
     g_autofree char *now = contents_of(path, &len);
     g_assert_cmpmem(now, len, text, strlen(text));
 }
@@ -218,9 +217,8 @@ TEST("/index/cache", database_of_another_program_is_left_alone)
     sqlite3 *db = NULL;
     g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
     g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-    g_assert_cmpint(
-        sqlite3_exec(db, "CREATE TABLE mine(a); INSERT INTO mine VALUES(1);", NULL, NULL, NULL), ==,
-        SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, "CREATE TABLE mine(a); INSERT INTO mine VALUES(1);", NULL, NULL, NULL), ==,
+                    SQLITE_OK);
     sqlite3_close(db);
     g_autofree char *before = contents_of(path, &len_before);
     use_foreign(path, "belongs to another program");

@@ -117,8 +117,7 @@ TEST("/index/cache_damage", changed_bytes_in_any_page)
         g_autofree guint8 *bytes = g_memdup2(whole.bytes, whole.len);
         for (int change = 0; change < 4; change++) {
             gsize first = page == 0 ? 100 : 0;
-            gsize off = change < 2 ? first + g_rand_int_range(rand, 0, 24)
-                                   : first + g_rand_int_range(rand, 0, 3900);
+            gsize off = change < 2 ? first + g_rand_int_range(rand, 0, 24) : first + g_rand_int_range(rand, 0, 3900);
             bytes[page * ACR_CACHE_PAGE_BYTES + off] ^= (guint8)g_rand_int_range(rand, 1, 256);
         }
         lay(path, bytes, whole.len);
@@ -177,8 +176,7 @@ TEST("/index/cache_damage", rows_of_another_blob_are_absent)
     make_cache(path, ROWS);
     sqlite3 *db = NULL;
     g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_exec(db, "UPDATE outline SET rows = (SELECT rows FROM outline LIMIT 1)",
-                                 NULL, NULL, NULL),
+    g_assert_cmpint(sqlite3_exec(db, "UPDATE outline SET rows = (SELECT rows FROM outline LIMIT 1)", NULL, NULL, NULL),
                     ==, SQLITE_OK);
     sqlite3_close(db);
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);

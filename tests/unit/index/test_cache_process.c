@@ -72,8 +72,8 @@ static int child_read_only(const char *path, guint n)
     acr_index_cache_flush(cache);
     const char *remark = acr_index_cache_remark(cache);
     g_printerr("# %s\n", remark);
-    if (!remark || (!strstr(remark, "read-only; nothing is added to it") &&
-                    !strstr(remark, "nothing more is added to it")))
+    if (!remark ||
+        (!strstr(remark, "read-only; nothing is added to it") && !strstr(remark, "nothing more is added to it")))
         return 5;
     return count_rows(cache, 0, n) == n && count_rows(cache, n, 5) == 0 ? 0 : 4;
 }
@@ -107,8 +107,8 @@ static int child_no_room(const char *path, guint kib)
     count_rows(cache, 0, 3000);
     const char *remark = acr_index_cache_remark(cache);
     g_printerr("# %s\n", remark);
-    return remark && (strstr(remark, "nothing more is added to it") ||
-                      strstr(remark, "nothing is added to it") || strstr(remark, "it is not used"))
+    return remark && (strstr(remark, "nothing more is added to it") || strstr(remark, "nothing is added to it") ||
+                      strstr(remark, "it is not used"))
                ? 0
                : 5;
 }
@@ -184,8 +184,7 @@ TEST("/index/cache_process", replaced_under_users)
         g_autoptr(GError) error = NULL;
         if (i % 3 == 0)
             g_assert_true(acr_file_write_atomic(path, "noise", 5, 0600, &error));
-        else if (!acr_index_cache_clear(path, &error) &&
-                 !strstr(error->message, "belongs to another program"))
+        else if (!acr_index_cache_clear(path, &error) && !strstr(error->message, "belongs to another program"))
             g_error("%s", error->message); /* a file that replaced this one lacks its log */
     }
     for (guint i = 0; i < PROCESSES; i++)

@@ -22,8 +22,7 @@ static const TestFile FILES[] = {
     {NULL, NULL},
 };
 
-static void expect(const AcrIndex *index, AcrSymbolKind kind, const char *name,
-                   const char *expected)
+static void expect(const AcrIndex *index, AcrSymbolKind kind, const char *name, const char *expected)
 {
     gsize n;
     const guint32 *ids = acr_index_lookup(index, kind, name, &n);
@@ -91,10 +90,9 @@ TEST("/index/lookup", each_line_has_its_innermost_class_and_function)
         for (; line <= expected[i].to; line++) {
             gint32 klass, func;
             acr_index_enclosing(index, 0, line, &klass, &func);
-            g_assert_cmpstr(klass < 0 ? NULL : acr_index_symbol(index, (guint32)klass)->qualname,
-                            ==, expected[i].klass);
-            g_assert_cmpstr(func < 0 ? NULL : acr_index_symbol(index, (guint32)func)->name, ==,
-                            expected[i].func);
+            g_assert_cmpstr(klass < 0 ? NULL : acr_index_symbol(index, (guint32)klass)->qualname, ==,
+                            expected[i].klass);
+            g_assert_cmpstr(func < 0 ? NULL : acr_index_symbol(index, (guint32)func)->name, ==, expected[i].func);
         }
     }
 }
@@ -151,13 +149,12 @@ TEST("/index/lookup", members_are_direct_ones_only)
 /* Names are sorted by their first eight bytes, and then by the rest. */
 TEST("/index/lookup", names_that_begin_alike_are_in_order)
 {
-    static const TestFile files[] = {
-        {"a.py", "A|prefix_8z|1|1|\nA|b|2|2|\nA|prefix_8|3|3|\nA|prefix_8\xc3\xa9|4|4|\n"
-                 "A|a|5|5|\nA|prefix_8a|6|6|\nA|ab|7|7|\n"},
-        {"b.py", "A|prefix_8a|1|1|\nA|a|2|2|\nA|prefix_7|3|3|\nA|prefix_8z|4|4|\n"},
-        {NULL, NULL}};
-    static const char *const expected[] = {
-        "a", "ab", "b", "prefix_7", "prefix_8", "prefix_8a", "prefix_8z", "prefix_8\xc3\xa9"};
+    static const TestFile files[] = {{"a.py", "A|prefix_8z|1|1|\nA|b|2|2|\nA|prefix_8|3|3|\nA|prefix_8\xc3\xa9|4|4|\n"
+                                              "A|a|5|5|\nA|prefix_8a|6|6|\nA|ab|7|7|\n"},
+                                     {"b.py", "A|prefix_8a|1|1|\nA|a|2|2|\nA|prefix_7|3|3|\nA|prefix_8z|4|4|\n"},
+                                     {NULL, NULL}};
+    static const char *const expected[] = {"a",        "ab",        "b",         "prefix_7",
+                                           "prefix_8", "prefix_8a", "prefix_8z", "prefix_8\xc3\xa9"};
     gsize n;
     g_autoptr(AcrIndex) index = index_of(files);
     const char *const *names = acr_index_names(index, ACR_SYMBOL_ASSIGN, &n);

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-static void expect_bases(const AcrIndex *index, const char *path, const char *qualname,
-                         const char *expected)
+static void expect_bases(const AcrIndex *index, const char *path, const char *qualname, const char *expected)
 {
     guint32 id = symbol_of(index, ACR_SYMBOL_CLASS, path, qualname);
     assert_names(index, acr_index_bases(index, id), expected);
@@ -36,13 +35,12 @@ TEST("/index/relations", imports_are_followed)
         {"pkg/__init__.py", "I|Base|1|.core.base|Base\n"},
         {"pkg/core/__init__.py", ""},
         {"pkg/core/base.py", "C|Base|1|1|1|2|\n"},
-        {"pkg/core/user.py",
-         "I|Base|1|.base|Base\nI|B|2|pkg|Base\nI|core|3|pkg|core\nI|pkg.core.base|4|pkg.core.base|"
-         "\n"
-         "I|b|5|pkg.core.base|\nI|up|6|..|core\n"
-         "C|U1|11|11|11|12|Base\nC|U2|13|13|13|14|B\nC|U3|15|15|15|16|core.base.Base\n"
-         "C|U4|17|17|17|18|pkg.core.base.Base\nC|U5|19|19|19|20|b.Base\nC|U6|21|21|21|22|up.base."
-         "Base\n"},
+        {"pkg/core/user.py", "I|Base|1|.base|Base\nI|B|2|pkg|Base\nI|core|3|pkg|core\nI|pkg.core.base|4|pkg.core.base|"
+                             "\n"
+                             "I|b|5|pkg.core.base|\nI|up|6|..|core\n"
+                             "C|U1|11|11|11|12|Base\nC|U2|13|13|13|14|B\nC|U3|15|15|15|16|core.base.Base\n"
+                             "C|U4|17|17|17|18|pkg.core.base.Base\nC|U5|19|19|19|20|b.Base\nC|U6|21|21|21|22|up.base."
+                             "Base\n"},
         {"other/base.py", "C|Base|1|1|1|2|\n"},
         {NULL, NULL},
     };
@@ -77,8 +75,7 @@ TEST("/index/relations", aliases_are_followed)
         {"m/dense.py", "C|MutableDense|1|1|1|2|\nA|MutableMatrix|3|3|MutableDense\nA|Matrix|4|4|"
                        "MutableMatrix\n"
                        "A|Odd|5|5|Odd\nA|Loop1|6|6|Loop2\nA|Loop2|7|7|Loop1\n"},
-        {"u.py",
-         "I|Matrix|1|m|Matrix\nI|dense|2|m|dense\nC|U|3|3|3|4|Matrix\nC|V|5|5|5|6|dense.Matrix\n"},
+        {"u.py", "I|Matrix|1|m|Matrix\nI|dense|2|m|dense\nC|U|3|3|3|4|Matrix\nC|V|5|5|5|6|dense.Matrix\n"},
         {NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(files);
@@ -195,8 +192,7 @@ TEST("/index/relations", ancestors_are_breadth_first_and_cycles_end)
         {NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(files);
-    guint32 d = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "D"),
-            x = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "X");
+    guint32 d = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "D"), x = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "X");
     assert_names(index, acr_index_ancestors(index, d), "a.py:B a.py:C a.py:A");
     assert_names(index, acr_index_ancestors(index, x), "a.py:Y a.py:D a.py:B a.py:C a.py:A");
 }
@@ -205,12 +201,10 @@ TEST("/index/relations", number_of_ancestors_has_a_limit)
 {
     g_autoptr(GString) rows = g_string_new("C|K0|1|1|1|1|\n");
     for (guint i = 1; i <= 600; i++)
-        g_string_append_printf(rows, "C|K%u|%u|%u|%u|%u|K%u\n", i, i + 1, i + 1, i + 1, i + 1,
-                               i - 1);
+        g_string_append_printf(rows, "C|K%u|%u|%u|%u|%u|K%u\n", i, i + 1, i + 1, i + 1, i + 1, i - 1);
     const TestFile files[] = {{"a.py", rows->str}, {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
-    g_autoptr(GArray) found =
-        acr_index_ancestors(index, symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "K600"));
+    g_autoptr(GArray) found = acr_index_ancestors(index, symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "K600"));
     g_assert_cmpuint(found->len, ==, ACR_INDEX_MAX_ANCESTORS);
 }
 
@@ -245,8 +239,8 @@ TEST("/index/relations", hostile_names_cost_nothing)
     g_autofree char *parts = g_strnfill(200000, 'a');
     for (gsize i = 1; i < 200000; i += 2)
         parts[i] = '.';
-    g_autofree char *rows = g_strdup_printf("C|A|1|1|1|2|%s^%s^%s\nI|x|3|%s|y\nC|B|4|4|4|5|x\n",
-                                            dots, long_name, parts, dots);
+    g_autofree char *rows =
+        g_strdup_printf("C|A|1|1|1|2|%s^%s^%s\nI|x|3|%s|y\nC|B|4|4|4|5|x\n", dots, long_name, parts, dots);
     const TestFile files[] = {{"a.py", rows}, {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "a.py", "A", "");

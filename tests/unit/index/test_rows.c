@@ -65,10 +65,9 @@ TEST("/index/rows", class_without_bases_has_an_empty_list)
 
 TEST("/index/rows", parents_follow_qualified_names_and_lines)
 {
-    g_autoptr(AcrIndex) index =
-        decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9\nD|A.f.g|3|3|3|4\nC|A.f.L|5|5|5|8|\n"
-                  "D|A.f.L.m|6|6|6|7\nA|A.x|10|10|y.z\nD|A.f|11|11|11|12\n"
-                  "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22|\nI|np|23|numpy|\n");
+    g_autoptr(AcrIndex) index = decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9\nD|A.f.g|3|3|3|4\nC|A.f.L|5|5|5|8|\n"
+                                          "D|A.f.L.m|6|6|6|7\nA|A.x|10|10|y.z\nD|A.f|11|11|11|12\n"
+                                          "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22|\nI|np|23|numpy|\n");
     static const gint32 expected[] = {-1, 0, 1, 1, 3, 0, 0, 0, -1, 8, -1};
     g_assert_cmpuint(index->symbols->len, ==, G_N_ELEMENTS(expected));
     for (guint32 i = 0; i < G_N_ELEMENTS(expected); i++)
@@ -96,8 +95,7 @@ TEST("/index/rows", unparsed_file_gives_its_reason_on_one_line)
 {
     const char *unparsed = NULL;
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrIndex) index =
-        made(decode("X|7|a \\t b \\n c \\\\ d\n", &unparsed, &error), error);
+    g_autoptr(AcrIndex) index = made(decode("X|7|a \\t b \\n c \\\\ d\n", &unparsed, &error), error);
     g_assert_cmpstr(unparsed, ==, "line 7: a   b   c \\ d");
 }
 
@@ -156,8 +154,7 @@ TEST("/index/rows", earlier_files_stay_when_one_is_refused)
     const char *unparsed;
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrIndex) index = acr_index_new_empty(NULL);
-    static const char good[] = "C\tA\t1\t1\t1\t1\tB\n",
-                      bad[] = "C\tC\t1\t1\t1\t1\tD\nC\tE\t1\t1\t1\n";
+    static const char good[] = "C\tA\t1\t1\t1\t1\tB\n", bad[] = "C\tC\t1\t1\t1\t1\tD\nC\tE\t1\t1\t1\n";
     g_assert_true(acr_index_add_rows(index, 0, g_strdup(good), strlen(good), &unparsed, &error));
     g_assert_false(acr_index_add_rows(index, 1, g_strdup(bad), strlen(bad), &unparsed, &error));
     g_assert_nonnull(strstr(error->message, "(row 2)"));
@@ -174,9 +171,8 @@ TEST("/index/rows", nul_byte_is_refused)
     const char *unparsed;
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrIndex) index = acr_index_new_empty(NULL);
-    assert_fails_with(
-        acr_index_add_rows(index, 0, g_memdup2("I\tx\t1\ta\0b\t\n", 11), 11, &unparsed, &error),
-        error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED);
+    assert_fails_with(acr_index_add_rows(index, 0, g_memdup2("I\tx\t1\ta\0b\t\n", 11), 11, &unparsed, &error), error,
+                      ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED);
 }
 
 /* `n` nested definitions. */

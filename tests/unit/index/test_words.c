@@ -27,8 +27,7 @@ static void expect(AcrIndex *index, const char *text, bool whole, const char *ex
 static AcrIndex *build(AcrSnapshot *snapshot, const char *path)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrIndexCache) cache =
-        path ? acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES) : NULL;
+    g_autoptr(AcrIndexCache) cache = path ? acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES) : NULL;
     AcrOutliner outliner = fake_outliner();
     AcrIndexOptions options = {.outliner = &outliner, .cache = cache};
     AcrIndex *index = made(acr_index_build(snapshot, &options, &error), error);
@@ -98,13 +97,11 @@ TEST("/index/words", what_stands_behind_rows_is_checked)
         g_byte_array_append(rows, (const guint8 *)"A\tx\t1\t1\t\n", 9);
         g_byte_array_append(rows, (const guint8 *)cases[i].behind, (guint)cases[i].len);
         g_autoptr(GBytes) bytes = g_bytes_new(rows->data, rows->len);
-        acr_index_cache_put(cache, acr_snapshot_entry(snapshot, 0)->id, fake_outliner().version,
-                            bytes);
+        acr_index_cache_put(cache, acr_snapshot_entry(snapshot, 0)->id, fake_outliner().version, bytes);
         g_clear_pointer(&cache, acr_index_cache_free);
         g_autoptr(AcrIndex) index = build(snapshot, path);
         const char *unparsed = acr_index_file(index, 0)->unparsed;
-        g_assert_true(cases[i].unparsed ? unparsed && strstr(unparsed, cases[i].unparsed)
-                                        : unparsed == NULL);
+        g_assert_true(cases[i].unparsed ? unparsed && strstr(unparsed, cases[i].unparsed) : unparsed == NULL);
         g_autoptr(GArray) found = acr_index_files_with(index, "nowhere", true);
         g_assert_cmpuint(found->len, <=, 1);
         g_assert_true(found->len == 1 || !unparsed);

@@ -13,8 +13,7 @@
 
 /* ---- The peer ---- */
 
-static bool peer_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows,
-                         GError **error)
+static bool peer_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
 {
     gsize len;
     const char *text = g_bytes_get_data(source, &len);
@@ -110,8 +109,8 @@ static void batch_clear(Batch *batch)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, batch_clear)
 
-static bool outline(Batch *batch, const char *mode, guint jobs, gint64 timeout_ms,
-                    const AcrInterrupt *interrupt, GError **error)
+static bool outline(Batch *batch, const char *mode, guint jobs, gint64 timeout_ms, const AcrInterrupt *interrupt,
+                    GError **error)
 {
     g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
     const char *const argv[] = {exe, PEER_OPTION, mode, NULL};
@@ -251,8 +250,7 @@ TEST("/index/workers", missing_program_is_an_error)
     AcrOutlineBatch files = {1, &batch, path_of, read_of, done, NULL};
     g_assert_false(acr_outline_by_workers(&files, &workers, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
-    g_assert_true(g_str_has_prefix(error->message,
-                                   "cannot start an outline worker: cannot run '/nonexistent"));
+    g_assert_true(g_str_has_prefix(error->message, "cannot start an outline worker: cannot run '/nonexistent"));
 }
 
 /* 64 peers are requested, but there are only enough descriptors for a few. */

@@ -86,8 +86,7 @@ static void append(AcrJournal *journal, int i)
 
     assert_ok(acr_journal_ask(journal, "model", asked, &recorded, &error), error);
     g_assert_null(recorded);
-    assert_ok(acr_journal_append(journal, "model", asked, answer, acr_json_new_int(i), &error),
-              error);
+    assert_ok(acr_journal_append(journal, "model", asked, answer, acr_json_new_int(i), &error), error);
 }
 
 static void assert_answered(AcrJournal *journal, int i)
@@ -149,8 +148,7 @@ JOURNAL_TEST("/journal/journal", records_are_read_again_and_gone_on_from)
         g_assert_true(acr_journal_is_live(journal));
     }
     text = content(f, &len);
-    g_assert_true(g_str_has_prefix(
-        text, "{\"n\":0,\"event\":\"model\",\"request\":{\"text\":\"line\\n\\\"0\\\" "));
+    g_assert_true(g_str_has_prefix(text, "{\"n\":0,\"event\":\"model\",\"request\":{\"text\":\"line\\n\\\"0\\\" "));
     g_assert_true(g_str_has_suffix(text, ",\"answer\":20,\"time\":2}\n"));
 }
 
@@ -211,8 +209,8 @@ JOURNAL_TEST("/journal/journal", replay_ends_after_the_last_record_and_writes_no
     g_assert_cmpint(chmod(f->path, 0400), ==, 0);
     journal = open_journal(f, ACR_JOURNAL_READ);
     assert_answered(journal, 0);
-    assert_fails_with(acr_journal_ask(journal, "model", asked, &answer, &error), error,
-                      ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED);
+    assert_fails_with(acr_journal_ask(journal, "model", asked, &answer, &error), error, ACR_JOURNAL_ERROR,
+                      ACR_JOURNAL_ERROR_ENDED);
 }
 
 /* Truncates the file at every byte of its last record: that record must be dropped, the others
@@ -302,8 +300,8 @@ JOURNAL_TEST("/journal/index", zeros_behind_the_last_record_are_dropped)
 
 JOURNAL_TEST("/journal/index", damage_before_the_last_record_is_an_error_that_names_the_line)
 {
-    static const char *const middles[] = {
-        "\n", "garbage\n", "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n"};
+    static const char *const middles[] = {"\n", "garbage\n",
+                                          "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n"};
     static const char last[] = "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n";
     g_autofree char *one = NULL;
     gsize len = 0;
@@ -344,8 +342,7 @@ JOURNAL_TEST("/journal/index", damage_inside_a_record_is_found_when_it_is_asked_
 
 JOURNAL_TEST("/journal/index", a_record_whose_members_stand_in_another_order_counts)
 {
-    static const char text[] =
-        "{\"event\":\"a\", \"answer\":7, \"request\":{\"x\":{\"time\":1},\"y\":2}, \"n\":0}\n";
+    static const char text[] = "{\"event\":\"a\", \"answer\":7, \"request\":{\"x\":{\"time\":1},\"y\":2}, \"n\":0}\n";
     g_autoptr(AcrJson) asked = parse("{\"y\":2,\"x\":{}}");
     g_autoptr(GError) error = NULL;
     const AcrJson *answer = NULL;
@@ -358,8 +355,7 @@ JOURNAL_TEST("/journal/index", a_record_whose_members_stand_in_another_order_cou
 
 static void assert_divergence(const char *then, const char *now, const char *const *words)
 {
-    g_autofree char *line =
-        g_strdup_printf("{\"n\":0,\"event\":\"model\",\"request\":%s,\"answer\":1}\n", then);
+    g_autofree char *line = g_strdup_printf("{\"n\":0,\"event\":\"model\",\"request\":%s,\"answer\":1}\n", then);
     g_autoptr(AcrJson) asked = parse(now);
     g_autoptr(AcrJournal) journal = NULL;
     g_autoptr(GError) error = NULL;
@@ -384,14 +380,12 @@ static void assert_divergence(const char *then, const char *now, const char *con
 TEST("/journal/difference", a_divergence_shows_the_first_difference_of_both_texts)
 {
     g_autofree char *pad = g_strnfill(5000, 'p');
-    g_autofree char *then =
-        g_strdup_printf("{\"time\":1,\"m\":[\"a\",{\"c\":\"%s\xc3\xa4 old\\n%s\"}]}", pad, pad);
-    g_autofree char *now =
-        g_strdup_printf("{\"time\":2,\"m\":[\"a\",{\"c\":\"%s\xc3\xb6 new\\n%s\"}]}", pad, pad);
+    g_autofree char *then = g_strdup_printf("{\"time\":1,\"m\":[\"a\",{\"c\":\"%s\xc3\xa4 old\\n%s\"}]}", pad, pad);
+    g_autofree char *now = g_strdup_printf("{\"time\":2,\"m\":[\"a\",{\"c\":\"%s\xc3\xb6 new\\n%s\"}]}", pad, pad);
 
     assert_divergence(then, now,
-                      (const char *[]){"request.m[1].c", "byte 5001", "recorded …\"ppp",
-                                       "now …\"ppp", "\xc3\xa4 old", "\xc3\xb6 new", NULL});
+                      (const char *[]){"request.m[1].c", "byte 5001", "recorded …\"ppp", "now …\"ppp", "\xc3\xa4 old",
+                                       "\xc3\xb6 new", NULL});
     assert_divergence("{\"a\":\"long enough\"}", "{\"a\":\"long ago\"}",
                       (const char *[]){"recorded \"long enough\"", "now \"long ago\"", NULL});
     assert_divergence("{\"a\":1}", "{\"a\":1,\"b\":[2]}",
@@ -507,8 +501,7 @@ JOURNAL_TEST("/journal/index", a_large_journal_opens_and_answers_quickly)
     const AcrJson *answer = NULL;
 
     for (int i = 0; i < RECORDS; i++)
-        g_string_append_printf(
-            text, "{\"n\":%d,\"event\":\"e\",\"request\":{},\"answer\":\"%s\"}\n", i, pad);
+        g_string_append_printf(text, "{\"n\":%d,\"event\":\"e\",\"request\":{},\"answer\":\"%s\"}\n", i, pad);
     put(f, text->str, text->len);
     start = g_get_monotonic_time();
     journal = open_journal(f, ACR_JOURNAL_APPEND);

@@ -24,8 +24,7 @@ static AcrJson *double_live(void *call, AcrJson *time, GError **error)
     Doubling *doubling = call;
     doubling->happened++;
     if (doubling->number < 0 || doubling->number == 100)
-        return ACR_NULL(g_set_error(error, G_FILE_ERROR, (int)doubling->number, "no %d",
-                                    (int)doubling->number));
+        return ACR_NULL(g_set_error(error, G_FILE_ERROR, (int)doubling->number, "no %d", (int)doubling->number));
     AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "twice", 2 * doubling->number);
     return json;

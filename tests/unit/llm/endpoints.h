@@ -25,8 +25,7 @@ static inline bool try_endpoint(AcrTestEndpoint *out, const char *provider, cons
     g_assert_nonnull(found);
     g_assert_null(out->name);
     out->name = g_strdup_printf("%s/%s", provider, model);
-    return acr_endpoint_make(found, out->name, out->name + strlen(provider) + 1, options,
-                             &out->endpoint, error);
+    return acr_endpoint_make(found, out->name, out->name + strlen(provider) + 1, options, &out->endpoint, error);
 }
 
 static inline void make_endpoint(AcrTestEndpoint *out, const char *provider, const char *model,
@@ -37,9 +36,8 @@ static inline void make_endpoint(AcrTestEndpoint *out, const char *provider, con
         g_error("%s: %s", out->name, error->message);
 }
 
-static inline void assert_no_endpoint(const char *provider, const char *model,
-                                      const AcrModelOptions *options, AcrLlmError code,
-                                      const char *words)
+static inline void assert_no_endpoint(const char *provider, const char *model, const AcrModelOptions *options,
+                                      AcrLlmError code, const char *words)
 {
     g_auto(AcrTestEndpoint) made = {0};
     g_autoptr(GError) error = NULL;

@@ -34,8 +34,7 @@ static inline void frame_add_prelude(GByteArray *bytes, guint32 total, guint32 h
     frame_add_number(bytes, frame_sum(bytes->data + start, 8));
 }
 
-static inline void frame_add_header(GByteArray *headers, const char *name, guint8 type,
-                                    const char *value, gsize len)
+static inline void frame_add_header(GByteArray *headers, const char *name, guint8 type, const char *value, gsize len)
 {
     guint8 name_len = (guint8)strlen(name);
     guint8 value_len[2] = {(guint8)(len >> 8), (guint8)len};
@@ -46,8 +45,7 @@ static inline void frame_add_header(GByteArray *headers, const char *name, guint
     g_byte_array_append(headers, (const guint8 *)value, (guint)len);
 }
 
-static inline void frame_add_raw(GByteArray *bytes, const GByteArray *headers, const char *payload,
-                                 gsize len)
+static inline void frame_add_raw(GByteArray *bytes, const GByteArray *headers, const char *payload, gsize len)
 {
     gsize start = bytes->len;
     frame_add_prelude(bytes, (guint32)(16 + headers->len + len), headers->len);
@@ -59,13 +57,11 @@ static inline void frame_add_raw(GByteArray *bytes, const GByteArray *headers, c
 
 /* Appends a frame as Bedrock sends it. `message_type`: "event" or "exception"; NULL: omit that
  * header. */
-static inline void frame_add(GByteArray *bytes, const char *message_type, const char *name,
-                             const char *payload)
+static inline void frame_add(GByteArray *bytes, const char *message_type, const char *name, const char *payload)
 {
     g_autoptr(GByteArray) headers = g_byte_array_new();
     bool is_exception = message_type && strcmp(message_type, "exception") == 0;
-    frame_add_header(headers, is_exception ? ":exception-type" : ":event-type", 7, name,
-                     strlen(name));
+    frame_add_header(headers, is_exception ? ":exception-type" : ":event-type", 7, name, strlen(name));
     frame_add_header(headers, ":content-type", 7, "application/json", 16);
     if (message_type)
         frame_add_header(headers, ":message-type", 7, message_type, strlen(message_type));

@@ -20,8 +20,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Outcome, outcome_clear)
 
 /* Reads `len` bytes of a response in pieces of `piece` bytes, until the reader wants no more. The
  * caller clears the outcome. */
-static inline Outcome read_pieces(const AcrProvider *provider, int status, GHashTable *headers,
-                                  const char *data, gsize len, gsize piece)
+static inline Outcome read_pieces(const AcrProvider *provider, int status, GHashTable *headers, const char *data,
+                                  gsize len, gsize piece)
 {
     g_autoptr(AcrReader) reader = acr_reader_new(provider, status, headers);
     Outcome outcome = {.usage = ACR_USAGE_UNKNOWN};

@@ -15,19 +15,17 @@ static inline char *quoted(const char *text)
 /* Reads `len` bytes of a response in pieces of `piece` bytes; owned. An answer is
  * "CONTENT|FINISH|MODEL|INPUT+CACHED+WRITTEN+WRITTEN_1H>OUTPUT(REASONING)", a failure is "CLASS:
  * MESSAGE". */
-static inline char *show_response(const AcrProvider *provider, int status, GHashTable *headers,
-                                  const char *text, gsize len, gsize piece)
+static inline char *show_response(const AcrProvider *provider, int status, GHashTable *headers, const char *text,
+                                  gsize len, gsize piece)
 {
     g_auto(Outcome) outcome = read_pieces(provider, status, headers, text, len, piece);
     const AcrModelAnswer *answer = &outcome.answer;
     const AcrUsage *usage = &outcome.usage;
     if (!outcome.ok)
-        return g_strdup_printf("%s: %s", acr_llm_error_name(outcome.failure.code),
-                               outcome.failure.message);
-    return g_strdup_printf(
-        "%s|%s|%s|%d+%d+%d>%d(%d)", answer->content, answer->finish ? answer->finish : "-",
-        answer->model ? answer->model : "-", (int)usage->input, (int)usage->cached,
-        (int)usage->written, (int)usage->output, (int)usage->reasoning);
+        return g_strdup_printf("%s: %s", acr_llm_error_name(outcome.failure.code), outcome.failure.message);
+    return g_strdup_printf("%s|%s|%s|%d+%d+%d>%d(%d)", answer->content, answer->finish ? answer->finish : "-",
+                           answer->model ? answer->model : "-", (int)usage->input, (int)usage->cached,
+                           (int)usage->written, (int)usage->output, (int)usage->reasoning);
 }
 
 /* A body in one piece; owned. */
@@ -44,8 +42,7 @@ static inline void assert_shown(const AcrProvider *provider, const char *text, c
 }
 
 /* Compares only the class, because the provider words the rest of the message. */
-static inline void assert_class(const AcrProvider *provider, int status, const char *text,
-                                const char *expected)
+static inline void assert_class(const AcrProvider *provider, int status, const char *text, const char *expected)
 {
     g_autofree char *shown = show_body(provider, status, text);
     if (!g_str_has_prefix(shown, expected))
@@ -54,24 +51,19 @@ static inline void assert_class(const AcrProvider *provider, int status, const c
 
 /* The request body that a dialect writes for a conversation; owned. */
 static inline char *show_request(const AcrProvider *provider, const AcrDialect *dialect,
-                                 const AcrConversation *conversation, const char *schema, bool json,
-                                 guint max_tokens)
+                                 const AcrConversation *conversation, const char *schema, bool json, guint max_tokens)
 {
     g_autofree char *text = schema ? quoted(schema) : NULL;
     g_autoptr(AcrJson) parsed = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
-    AcrModelRequest request = {.label = "search",
-                               .conversation = conversation,
-                               .json = json,
-                               .schema = parsed,
-                               .max_tokens = max_tokens};
+    AcrModelRequest request = {
+        .label = "search", .conversation = conversation, .json = json, .schema = parsed, .max_tokens = max_tokens};
     g_autoptr(AcrJson) body = provider->request(dialect, &request);
     return acr_json_print(body);
 }
 
 /* Expects that request body; takes the conversation. */
-static inline void assert_request(const AcrProvider *provider, const AcrDialect *dialect,
-                                  AcrConversation *taken, const char *schema, bool json,
-                                  guint max_tokens, const char *expected)
+static inline void assert_request(const AcrProvider *provider, const AcrDialect *dialect, AcrConversation *taken,
+                                  const char *schema, bool json, guint max_tokens, const char *expected)
 {
     g_autoptr(AcrConversation) conversation = taken;
     g_autofree char *text = show_request(provider, dialect, conversation, schema, json, max_tokens);
@@ -94,8 +86,7 @@ static inline AcrConversation *talk(const char *const *said)
 #define TALK(...) talk((const char *const[]){__VA_ARGS__, NULL})
 
 /* Whether the dialect changes its requests after this error. */
-static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int status,
-                          const char *body)
+static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int status, const char *body)
 {
     g_autofree char *json = quoted(body);
     g_auto(AcrFailure) failure = {0};

@@ -15,8 +15,7 @@ static void clear_variables(void)
     g_unsetenv("ANTHROPIC_CUSTOM_HEADERS");
 }
 
-static void assert_auth(const char *const *headers, const char *version, const char *api_key,
-                        const char *bearer)
+static void assert_auth(const char *const *headers, const char *version, const char *api_key, const char *bearer)
 {
     AcrEndpoint endpoint = {0};
     make_endpoint(P, "m", NULL, headers, &endpoint);
@@ -69,27 +68,24 @@ TEST("/llm/anthropic", headers_of_the_environment_go_before_ours_and_behind_the_
 TEST("/llm/anthropic", a_conversation_that_grows_is_marked_where_it_ended_before)
 {
     AcrDialect bare = {.model = "m", .temperature = -1};
-    assert_request(
-        P, &bare,
-        TALK("s", "S", "u", "1", "u", "2", "a", "x", "u", "3", "a", "y", "u", "4", "u", "5"), NULL,
-        false, 5,
-        "{'model':'m','max_tokens':5,"
-        "'system':[{'type':'text','text':'S','cache_control':{'type':'ephemeral'}}],"
-        "'messages':["
-        "{'role':'user','content':[{'type':'text','text':'1'},{'type':'text','text':'2'}]},"
-        "{'role':'assistant','content':[{'type':'text','text':'x'}]},"
-        "{'role':'user','content':[{'type':'text','text':'3','cache_control':"
-        "{'type':'ephemeral'}}]},"
-        "{'role':'assistant','content':[{'type':'text','text':'y'}]},"
-        "{'role':'user','content':[{'type':'text','text':'4'},"
-        "{'type':'text','text':'5','cache_control':{'type':'ephemeral'}}]}],'stream':true}");
+    assert_request(P, &bare, TALK("s", "S", "u", "1", "u", "2", "a", "x", "u", "3", "a", "y", "u", "4", "u", "5"), NULL,
+                   false, 5,
+                   "{'model':'m','max_tokens':5,"
+                   "'system':[{'type':'text','text':'S','cache_control':{'type':'ephemeral'}}],"
+                   "'messages':["
+                   "{'role':'user','content':[{'type':'text','text':'1'},{'type':'text','text':'2'}]},"
+                   "{'role':'assistant','content':[{'type':'text','text':'x'}]},"
+                   "{'role':'user','content':[{'type':'text','text':'3','cache_control':"
+                   "{'type':'ephemeral'}}]},"
+                   "{'role':'assistant','content':[{'type':'text','text':'y'}]},"
+                   "{'role':'user','content':[{'type':'text','text':'4'},"
+                   "{'type':'text','text':'5','cache_control':{'type':'ephemeral'}}]}],'stream':true}");
 }
 
 /* ---- Corrections ---- */
 
-#define REFUSED(message)                                                                           \
-    "{'type':'error','error':{'type':'invalid_request_error','message':'" message                  \
-    "'},'request_id':'req_1'}"
+#define REFUSED(message)                                                                                               \
+    "{'type':'error','error':{'type':'invalid_request_error','message':'" message "'},'request_id':'req_1'}"
 
 TEST("/llm/anthropic", each_correction_is_made_once)
 {
@@ -106,8 +102,8 @@ TEST("/llm/anthropic", each_correction_is_made_once)
         g_assert_true(learns(P, &dialect, 400, refusals[i]));
         g_assert_false(learns(P, &dialect, 400, refusals[i]));
     }
-    g_assert_true(dialect.temperature < 0 && dialect.no_cache && !dialect.effort &&
-                  dialect.no_schema && !dialect.no_stream);
+    g_assert_true(dialect.temperature < 0 && dialect.no_cache && !dialect.effort && dialect.no_schema &&
+                  !dialect.no_stream);
     g_assert_false(learns(P, &dialect, 400, REFUSED("max_tokens: 64000 > 8192")));
 }
 
@@ -123,14 +119,11 @@ TEST("/llm/anthropic", an_older_server_without_output_config_loses_schema_and_ef
 
 /* ---- Streams ---- */
 
-#define START(usage)                                                                               \
-    EVENT("message_start",                                                                         \
-          ",'message':{'id':'msg_1','type':'message','role':'assistant',"                          \
-          "'content':[],'model':'claude-x','stop_reason':null,'usage':{" usage "}}")
-#define TEXT(text)                                                                                 \
-    EVENT("content_block_delta", ",'index':0,'delta':{'type':'text_delta','text':'" text "'}")
-#define END(reason, usage)                                                                         \
-    EVENT("message_delta", ",'delta':{'stop_reason':'" reason "'},'usage':{" usage "}")
+#define START(usage)                                                                                                   \
+    EVENT("message_start", ",'message':{'id':'msg_1','type':'message','role':'assistant',"                             \
+                           "'content':[],'model':'claude-x','stop_reason':null,'usage':{" usage "}}")
+#define TEXT(text) EVENT("content_block_delta", ",'index':0,'delta':{'type':'text_delta','text':'" text "'}")
+#define END(reason, usage) EVENT("message_delta", ",'delta':{'stop_reason':'" reason "'},'usage':{" usage "}")
 #define STOP EVENT("message_stop", "")
 
 TEST("/llm/anthropic", counters_of_a_stream_are_cumulative_and_disjoint)

@@ -45,8 +45,7 @@ TEST("/llm/keys", a_command_and_a_file_together_are_refused)
     AcrModelOptions options = {.key_command = "true", .key_file = "/dev/null"};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-    assert_fails_with(acr_key_from_options(&options, &key, &error), error, ACR_LLM_ERROR,
-                      ACR_LLM_ERROR_USAGE);
+    assert_fails_with(acr_key_from_options(&options, &key, &error), error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
 }
 
 TEST("/llm/keys", the_first_line_that_a_command_prints_is_the_key)
@@ -74,14 +73,11 @@ TEST("/llm/keys", a_command_that_gives_no_key_shows_nothing_of_it)
         {"kill -9 $$ # " SECRET, "the key command was ended by signal 9"},
         {"true", "the key command printed nothing"},
         {"echo", "the output of the key command is empty"},
-        {"echo " SECRET " " SECRET,
-         "the output of the key command contains a character that is not allowed in a key"},
-        {"printf 'sk-0\\000sk-0'",
-         "the output of the key command contains a character that is not allowed in a key"},
+        {"echo " SECRET " " SECRET, "the output of the key command contains a character that is not allowed in a key"},
+        {"printf 'sk-0\\000sk-0'", "the output of the key command contains a character that is not allowed in a key"},
         {"yes " SECRET, "the key command printed more text than a key may have"},
         {"yes " SECRET " >&2", "the key command printed more text than a key may have"},
-        {"head -c 20000 /dev/zero | tr '\\000' s",
-         "the key command printed more text than a key may have"},
+        {"head -c 20000 /dev/zero | tr '\\000' s", "the key command printed more text than a key may have"},
         {"/no/such/" SECRET, "the key command failed with exit code 127"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -96,8 +92,7 @@ TEST("/llm/keys", a_command_ends_with_an_interrupt)
     AcrModelOptions options = {.key_command = "sleep 60", .interrupt = &interrupt};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-    assert_fails_with(acr_key_from_options(&options, &key, &error), error, ACR_LLM_ERROR,
-                      ACR_LLM_ERROR_INTERRUPTED);
+    assert_fails_with(acr_key_from_options(&options, &key, &error), error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED);
 }
 
 TEST("/llm/keys", a_file_is_taken_only_from_its_owner_alone)

@@ -52,8 +52,7 @@ static void write_file(const char *path, const char *text)
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-static void assert_settings(const char *access, const char *secret, const char *token,
-                            const char *region)
+static void assert_settings(const char *access, const char *secret, const char *token, const char *region)
 {
     g_auto(AcrAwsCredentials) settings = {0};
     g_autoptr(GError) error = NULL;
@@ -134,8 +133,7 @@ PLACE_TEST("/llm/aws_settings", what_cannot_be_used_is_named_without_its_value)
 
 /* ---- The endpoint ---- */
 
-static bool make(const char *model, const char *base_url, const char *const *headers,
-                 AcrEndpoint *out, GError **error)
+static bool make(const char *model, const char *base_url, const char *const *headers, AcrEndpoint *out, GError **error)
 {
     AcrModelOptions options = {.temperature = -1, .base_url = base_url, .headers = headers};
     return acr_endpoint_make(&acr_provider_bedrock, "bedrock/m", model, &options, out, error);
@@ -156,8 +154,7 @@ PLACE_TEST("/llm/aws_settings", addresses_follow_the_region_unless_given)
 {
     g_setenv("AWS_BEARER_TOKEN_BEDROCK", "bearer-0123456789", TRUE);
     g_setenv("AWS_REGION", "eu-west-1", TRUE);
-    assert_url("a.b-v1:0", NULL,
-               "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a.b-v1%3A0/converse-stream",
+    assert_url("a.b-v1:0", NULL, "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a.b-v1%3A0/converse-stream",
                true);
     assert_url("arn:aws:bedrock:us-east-1:1:inference-profile/us.a-v1:0", NULL,
                "https://bedrock-runtime.eu-west-1.amazonaws.com/model/"
@@ -165,21 +162,15 @@ PLACE_TEST("/llm/aws_settings", addresses_follow_the_region_unless_given)
                "converse-stream",
                true);
     g_setenv("AWS_REGION", "cn-north-1", TRUE);
-    assert_url("m", NULL,
-               "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/m/converse-stream", true);
+    assert_url("m", NULL, "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/m/converse-stream", true);
     g_setenv("AWS_USE_FIPS_ENDPOINT", "true", TRUE);
     g_setenv("AWS_REGION", "us-east-1", TRUE);
-    assert_url("m", NULL,
-               "https://bedrock-runtime-fips.us-east-1.amazonaws.com/model/m/converse-stream",
-               true);
+    assert_url("m", NULL, "https://bedrock-runtime-fips.us-east-1.amazonaws.com/model/m/converse-stream", true);
     g_setenv("AWS_ENDPOINT_URL", "https://bedrock-runtime.evil.example/x.amazonaws.com/", TRUE);
-    assert_url("m", NULL,
-               "https://bedrock-runtime.evil.example/x.amazonaws.com/model/m/converse-stream",
-               false);
+    assert_url("m", NULL, "https://bedrock-runtime.evil.example/x.amazonaws.com/model/m/converse-stream", false);
     g_setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "http://127.0.0.1:9", TRUE);
     assert_url("m", NULL, "http://127.0.0.1:9/model/m/converse-stream", false);
-    assert_url("m", "https://gateway.example/aws",
-               "https://gateway.example/aws/model/m/converse-stream", false);
+    assert_url("m", "https://gateway.example/aws", "https://gateway.example/aws/model/m/converse-stream", false);
 }
 
 static void assert_refused(const char *base_url, AcrLlmError code, const char *words)
@@ -220,8 +211,7 @@ static char *headers_of(const char *base_url, const char *const *given)
         g_string_append_printf(out, "%s\n", (char *)endpoint.headers->pdata[i]);
     for (guint i = 0; i < added->len; i++)
         g_string_append_printf(out, "%s\n", (char *)added->pdata[i]);
-    shown = acr_redact_line("AKIDEXAMPLE secret-0123456789 token-0123456789 bearer-0123456789",
-                            endpoint.secrets, 200);
+    shown = acr_redact_line("AKIDEXAMPLE secret-0123456789 token-0123456789 bearer-0123456789", endpoint.secrets, 200);
     g_string_append_printf(out, "%s\n", shown);
     acr_endpoint_clear(&endpoint);
     return g_string_free(out, FALSE);

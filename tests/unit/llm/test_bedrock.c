@@ -10,8 +10,8 @@
 
 /* ---- Requests ---- */
 
-static void assert_request(const AcrDialect *dialect, AcrModelRequest request,
-                           const AcrConversation *conversation, const char *expected)
+static void assert_request(const AcrDialect *dialect, AcrModelRequest request, const AcrConversation *conversation,
+                           const char *expected)
 {
     g_autoptr(AcrJson) body = NULL;
     g_autofree char *text = NULL;
@@ -60,44 +60,38 @@ TEST("/llm/bedrock", what_stays_the_same_is_marked_for_the_cache)
     g_assert_cmpuint(marks_of((AcrDialect){.model = CLAUDE, .no_cache = true}), ==, 0);
     g_assert_cmpuint(marks_of((AcrDialect){.model = PLAIN}), ==, 0);
     g_assert_cmpuint(marks_of((AcrDialect){.model = "amazon.nova-pro-v1:0"}), ==, 1);
-    g_assert_cmpuint(marks_of((AcrDialect){.model = "anthropic.claude-3-5-sonnet-20240620-v1:0"}),
-                     ==, 1); /* the server refuses them once */
-    g_assert_cmpuint(
-        marks_of((AcrDialect){.model = "arn:aws:bedrock:x:1:application-inference-profile/y"}), ==,
-        1);
+    g_assert_cmpuint(marks_of((AcrDialect){.model = "anthropic.claude-3-5-sonnet-20240620-v1:0"}), ==,
+                     1); /* the server refuses them once */
+    g_assert_cmpuint(marks_of((AcrDialect){.model = "arn:aws:bedrock:x:1:application-inference-profile/y"}), ==, 1);
 }
 
 /* ---- Streams ---- */
 
 #define STOP "messageStop", "{\"stopReason\":\"end_turn\"}"
-#define METADATA                                                                                   \
-    "metadata", "{\"usage\":{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7},"             \
+#define METADATA                                                                                                       \
+    "metadata", "{\"usage\":{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7},"                                 \
                 "\"metrics\":{\"latencyMs\":3}}"
-#define TEXT(text)                                                                                 \
-    "contentBlockDelta", "{\"contentBlockIndex\":0,\"delta\":{\"text\":\"" text "\"}}"
+#define TEXT(text) "contentBlockDelta", "{\"contentBlockIndex\":0,\"delta\":{\"text\":\"" text "\"}}"
 
 /* Makes frames from pairs (event, payload) that end with NULL. */
 static GByteArray *frames(const char *const *pairs)
 {
     GByteArray *bytes = g_byte_array_new();
     for (; *pairs; pairs += 2)
-        frame_add(bytes, g_str_has_suffix(pairs[0], "Exception") ? "exception" : "event", pairs[0],
-                  pairs[1]);
+        frame_add(bytes, g_str_has_suffix(pairs[0], "Exception") ? "exception" : "event", pairs[0], pairs[1]);
     return bytes;
 }
 
 static Outcome read_bytes(const GByteArray *bytes, gsize step)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
-    g_hash_table_insert(headers, (gpointer) "content-type",
-                        (gpointer) "application/vnd.amazon.eventstream");
+    g_hash_table_insert(headers, (gpointer) "content-type", (gpointer) "application/vnd.amazon.eventstream");
     g_hash_table_insert(headers, (gpointer) "x-amzn-requestid", (gpointer) "r-1");
-    return read_pieces(&acr_provider_bedrock, 200, headers, (const char *)bytes->data, bytes->len,
-                       step);
+    return read_pieces(&acr_provider_bedrock, 200, headers, (const char *)bytes->data, bytes->len, step);
 }
 
-static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code, bool retryable,
-                          const char *words, gint64 input)
+static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code, bool retryable, const char *words,
+                          gint64 input)
 {
     g_autoptr(GByteArray) bytes = frames(pairs);
     g_auto(Outcome) outcome = {0};
@@ -136,10 +130,8 @@ TEST("/llm/bedrock", exceptions_in_a_stream_have_their_class)
         {"internalServerException", "broke", ACR_LLM_ERROR_SERVER, true},
         {"serviceUnavailableException", "later", ACR_LLM_ERROR_OVERLOADED, true},
         {"validationException", "The value is wrong", ACR_LLM_ERROR_BAD_REQUEST, false},
-        {"validationException", "Input is too long for requested model.",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {"validationException", "Too many total text bytes: 9 > 8", ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-         false},
+        {"validationException", "Input is too long for requested model.", ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
+        {"validationException", "Too many total text bytes: 9 > 8", ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
         {"modelTimeoutException", "slow", ACR_LLM_ERROR_TIMEOUT, true},
     };
     static const char *const silent[] = {"internalServerException", "", NULL};

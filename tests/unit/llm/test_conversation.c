@@ -51,9 +51,7 @@ TEST("/llm/conversation", json_holds_the_messages_from_a_given_one_on)
     acr_conversation_add(c, ACR_ROLE_ASSISTANT, "a");
     json = acr_conversation_to_json(c, 1);
     text = acr_json_print(json);
-    g_assert_cmpstr(
-        text, ==,
-        "[{\"role\":\"user\",\"content\":\"u\\n\"},{\"role\":\"assistant\",\"content\":\"a\"}]");
+    g_assert_cmpstr(text, ==, "[{\"role\":\"user\",\"content\":\"u\\n\"},{\"role\":\"assistant\",\"content\":\"a\"}]");
     none = acr_conversation_to_json(c, 3);
     none_text = acr_json_print(none);
     g_assert_cmpstr(none_text, ==, "[]");
@@ -61,8 +59,8 @@ TEST("/llm/conversation", json_holds_the_messages_from_a_given_one_on)
 
 TEST("/llm/model", a_model_name_without_a_known_provider_is_refused_with_the_known_ones)
 {
-    static const char *const names[] = {"nobodys-model", "openai/",    "/x",     "",    "script:",
-                                        "nobody/gpt",    "OPENAI/gpt", "open/x", "a\nb"};
+    static const char *const names[] = {
+        "nobodys-model", "openai/", "/x", "", "script:", "nobody/gpt", "OPENAI/gpt", "open/x", "a\nb"};
     AcrModelOptions options = {.temperature = -1};
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(GError) error = NULL;
@@ -140,19 +138,16 @@ static AcrConversation *conversation_with_calls(void)
 
 static char *shown_results(const AcrConversation *conversation)
 {
-    return acr_json_print(
-        acr_json_get(acr_conversation_message(conversation, 2)->tools, "results"));
+    return acr_json_print(acr_json_get(acr_conversation_message(conversation, 2)->tools, "results"));
 }
 
 TEST("/llm/conversation", results_answer_the_calls_before_them_each_by_its_id)
 {
     g_autoptr(AcrConversation) conversation = conversation_with_calls();
     g_autoptr(GPtrArray) texts = g_ptr_array_new();
-    g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==,
-                    "Hm.\n\nfind(what=\"x\", n=2)\nlook()");
-    assert_text(shown_results(conversation),
-                "[{\"id\":\"1\",\"name\":\"find\",\"text\":\"both\"},"
-                "{\"id\":\"2\",\"name\":\"look\",\"text\":\"(see the first result)\"}]");
+    g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==, "Hm.\n\nfind(what=\"x\", n=2)\nlook()");
+    assert_text(shown_results(conversation), "[{\"id\":\"1\",\"name\":\"find\",\"text\":\"both\"},"
+                                             "{\"id\":\"2\",\"name\":\"look\",\"text\":\"(see the first result)\"}]");
     g_ptr_array_add(texts, (gpointer) "one");
     g_ptr_array_add(texts, (gpointer) "two");
     acr_conversation_set_results(conversation, texts);

@@ -35,13 +35,10 @@ TEST("/llm/endpoint", addresses_are_read_with_their_sockets)
 {
     g_setenv("OPENAI_API_KEY", "sk-0123456789", TRUE);
     assert_address("http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions", NULL);
-    assert_address("https://llm.example.com/v1///", "https://llm.example.com/v1/chat/completions",
-                   NULL);
-    assert_address("unix:/run/llm.sock:/v2", "http://localhost/v2/chat/completions",
-                   "/run/llm.sock");
+    assert_address("https://llm.example.com/v1///", "https://llm.example.com/v1/chat/completions", NULL);
+    assert_address("unix:/run/llm.sock:/v2", "http://localhost/v2/chat/completions", "/run/llm.sock");
     assert_address("unix:///run/llm.sock", "http://localhost/v1/chat/completions", "/run/llm.sock");
-    assert_address("http+unix://%2Frun%2Fa%20b.sock/v1", "http://localhost/v1/chat/completions",
-                   "/run/a b.sock");
+    assert_address("http+unix://%2Frun%2Fa%20b.sock/v1", "http://localhost/v1/chat/completions", "/run/a b.sock");
 }
 
 TEST("/llm/endpoint", the_providers_own_address_is_known_as_such)
@@ -64,16 +61,14 @@ TEST("/llm/endpoint", the_providers_own_address_is_known_as_such)
 TEST("/llm/endpoint", given_headers_take_the_place_of_ours_and_stay_secret)
 {
     const char *headers[] = {"authorization: Bearer gateway-0123456789", "X-Title: me", NULL};
-    AcrModelOptions options = {
-        .temperature = -1, .base_url = "http://127.0.0.1:1/v1", .headers = headers};
+    AcrModelOptions options = {.temperature = -1, .base_url = "http://127.0.0.1:1/v1", .headers = headers};
     AcrEndpoint endpoint = {0};
     g_autoptr(GError) error = NULL;
     g_autofree char *shown = NULL;
     g_assert_true(make(&options, &endpoint, &error));
     g_assert_cmpstr(header_of(&endpoint, "Authorization"), ==, "Bearer gateway-0123456789");
     g_assert_cmpstr(header_of(&endpoint, "X-Title"), ==, "me");
-    shown = acr_redact_line("no sk-0123456789, no Bearer gateway-0123456789, but me",
-                            endpoint.secrets, 200);
+    shown = acr_redact_line("no sk-0123456789, no Bearer gateway-0123456789, but me", endpoint.secrets, 200);
     g_assert_null(strstr(shown, "0123456789"));
     g_assert_true(g_str_has_suffix(shown, "but me"));
     acr_endpoint_clear(&endpoint);
@@ -82,9 +77,8 @@ TEST("/llm/endpoint", given_headers_take_the_place_of_ours_and_stay_secret)
 /* The error must come before a request is sent, not as a refusal by the server. */
 TEST("/llm/endpoint", every_provider_that_needs_a_key_says_so)
 {
-    static const char *const needing[] = {"openai",    "openai-responses", "azure",
-                                          "anthropic", "gemini",           "groq",
-                                          "deepseek",  "openrouter"};
+    static const char *const needing[] = {"openai", "openai-responses", "azure",     "anthropic", "gemini",
+                                          "groq",   "deepseek",         "openrouter"};
     AcrModelOptions options = {.temperature = -1, .base_url = "https://llm.example.com"};
     for (gsize i = 0; i < G_N_ELEMENTS(needing); i++) {
         const AcrProvider *provider = acr_provider_find(needing[i], strlen(needing[i]));

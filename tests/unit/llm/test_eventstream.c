@@ -60,8 +60,7 @@ static void assert_literal_reads(const char *data, gsize len, const char *seen, 
     g_byte_array_append(bytes, (const guint8 *)data, (guint)len);
     assert_reads(bytes, seen, problem);
 }
-#define ASSERT_LITERAL(text, seen, problem)                                                        \
-    assert_literal_reads(text, sizeof(text) - 1, seen, problem)
+#define ASSERT_LITERAL(text, seen, problem) assert_literal_reads(text, sizeof(text) - 1, seen, problem)
 
 /* These bytes come from the tests of AWS's Python client. */
 TEST("/llm/eventstream", frames_of_other_clients_are_read)

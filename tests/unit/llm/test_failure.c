@@ -26,8 +26,8 @@ static void check_rows(const Row *rows, gsize n, GHashTable *headers)
         number = is_overflow ? failure.window : MAX(failure.retry_after_ms, 0);
         if (failure.code != rows[i].code || number != rows[i].window ||
             failure.retryable != (acr_failure_retries(rows[i].code) > 0))
-            g_error("HTTP %d %s is %s, retryable %d, number %" G_GINT64_FORMAT, rows[i].status,
-                    rows[i].body, acr_llm_error_name(failure.code), failure.retryable, number);
+            g_error("HTTP %d %s is %s, retryable %d, number %" G_GINT64_FORMAT, rows[i].status, rows[i].body,
+                    acr_llm_error_name(failure.code), failure.retryable, number);
         g_assert_nonnull(failure.message);
         g_assert_true(g_str_has_prefix(failure.message, "HTTP "));
     }
@@ -44,17 +44,14 @@ TEST("/llm/failure", openai_tells_of_keys_and_limits_by_code_and_type)
          "{\"error\":{\"message\":\"You didn't provide an API "
          "key.\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}",
          ACR_LLM_ERROR_AUTH, 0},
-        {429, "{\"error\":{\"message\":\"m\",\"type\":\"insufficient_quota\",\"code\":null}}",
+        {429, "{\"error\":{\"message\":\"m\",\"type\":\"insufficient_quota\",\"code\":null}}", ACR_LLM_ERROR_BILLING,
+         0},
+        {429, "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"project_spend_limit_exceeded\"}}",
          ACR_LLM_ERROR_BILLING, 0},
-        {429,
-         "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"project_spend_limit_exceeded\"}}",
-         ACR_LLM_ERROR_BILLING, 0},
-        {429, "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"rate_limit_exceeded\"}}",
-         ACR_LLM_ERROR_BILLING, 0},
-        {429, "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
-         ACR_LLM_ERROR_RATE_LIMIT, 0},
-        {429,
-         "{\"error\":{\"type\":\"rate_limit_error\",\"code\":\"slow_down\",\"message\":\"m\"}}",
+        {429, "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"rate_limit_exceeded\"}}", ACR_LLM_ERROR_BILLING,
+         0},
+        {429, "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}", ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {429, "{\"error\":{\"type\":\"rate_limit_error\",\"code\":\"slow_down\",\"message\":\"m\"}}",
          ACR_LLM_ERROR_RATE_LIMIT, 0},
         {429,
          "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\",\"message\":\"Rate "
@@ -80,11 +77,10 @@ TEST("/llm/failure", azure_tells_by_inner_error_and_digits)
          "{\"error\":{\"code\":null,\"message\":\"m\",\"status\":400,\"innererror\":{\"code\":"
          "\"ResponsibleAIPolicyViolation\"}}}",
          ACR_LLM_ERROR_CONTENT_FILTER, 0},
-        {401, "{\"error\":{\"code\":\"401\",\"message\":\"Access denied due to invalid key.\"}}",
-         ACR_LLM_ERROR_AUTH, 0},
+        {401, "{\"error\":{\"code\":\"401\",\"message\":\"Access denied due to invalid key.\"}}", ACR_LLM_ERROR_AUTH,
+         0},
         {401, "{\"statusCode\":401,\"message\":\"Unauthorized.\"}", ACR_LLM_ERROR_AUTH, 0},
-        {404, "{\"error\":{\"code\":\"DeploymentNotFound\",\"message\":\"m\"}}",
-         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {404, "{\"error\":{\"code\":\"DeploymentNotFound\",\"message\":\"m\"}}", ACR_LLM_ERROR_BAD_REQUEST, 0},
         {429,
          "{\"error\":{\"code\":\"429\",\"message\":\"Calls exceed. Please retry after 6 "
          "seconds.\"}}",
@@ -96,8 +92,8 @@ TEST("/llm/failure", azure_tells_by_inner_error_and_digits)
 TEST("/llm/failure", gemini_tells_by_status_words_and_details)
 {
     static const Row rows[] = {
-        {400, "{\"error\":{\"code\":400,\"message\":\"m\",\"status\":\"INVALID_ARGUMENT\"}}",
-         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {400, "{\"error\":{\"code\":400,\"message\":\"m\",\"status\":\"INVALID_ARGUMENT\"}}", ACR_LLM_ERROR_BAD_REQUEST,
+         0},
         {400,
          "{\"error\":{\"code\":400,\"message\":\"API key not "
          "valid.\",\"status\":\"INVALID_ARGUMENT\",\"details\":[{\"@type\":\"t/"
@@ -107,10 +103,9 @@ TEST("/llm/failure", gemini_tells_by_status_words_and_details)
          "[{\"error\":{\"code\":400,\"status\":\"INVALID_ARGUMENT\",\"message\":\"The input token "
          "count (1200000) exceeds the maximum number of tokens allowed (1048576).\"}}]",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 1048576},
-        {402, "{\"error\":{\"code\":402,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\"}}",
-         ACR_LLM_ERROR_BILLING, 0},
-        {403, "{\"error\":{\"code\":403,\"message\":\"m\",\"status\":\"PERMISSION_DENIED\"}}",
-         ACR_LLM_ERROR_AUTH, 0},
+        {402, "{\"error\":{\"code\":402,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\"}}", ACR_LLM_ERROR_BILLING,
+         0},
+        {403, "{\"error\":{\"code\":403,\"message\":\"m\",\"status\":\"PERMISSION_DENIED\"}}", ACR_LLM_ERROR_AUTH, 0},
         {429,
          "{\"error\":{\"code\":429,\"message\":\"You exceeded your current "
          "quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"@type\":\"t/"
@@ -121,14 +116,10 @@ TEST("/llm/failure", gemini_tells_by_status_words_and_details)
          "[{\"error\":{\"code\":429,\"message\":\"Please retry in "
          "34.5s.\",\"status\":\"RESOURCE_EXHAUSTED\"}}]",
          ACR_LLM_ERROR_RATE_LIMIT, 34500},
-        {500, "{\"error\":{\"code\":500,\"message\":\"m\",\"status\":\"INTERNAL\"}}",
-         ACR_LLM_ERROR_SERVER, 0},
-        {503, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}",
-         ACR_LLM_ERROR_OVERLOADED, 0},
-        {504, "{\"error\":{\"code\":504,\"message\":\"m\",\"status\":\"DEADLINE_EXCEEDED\"}}",
-         ACR_LLM_ERROR_SERVER, 0},
-        {200, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}",
-         ACR_LLM_ERROR_OVERLOADED, 0},
+        {500, "{\"error\":{\"code\":500,\"message\":\"m\",\"status\":\"INTERNAL\"}}", ACR_LLM_ERROR_SERVER, 0},
+        {503, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}", ACR_LLM_ERROR_OVERLOADED, 0},
+        {504, "{\"error\":{\"code\":504,\"message\":\"m\",\"status\":\"DEADLINE_EXCEEDED\"}}", ACR_LLM_ERROR_SERVER, 0},
+        {200, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}", ACR_LLM_ERROR_OVERLOADED, 0},
     };
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
@@ -155,17 +146,12 @@ TEST("/llm/failure", bedrock_tells_by_header_or_exception_name)
         {404, "ResourceNotFoundException", ACR_LLM_ERROR_BAD_REQUEST},
     };
     static const Row bodies[] = {
-        {400, "{\"__type\":\"com.amazon.coral#ThrottlingException\",\"message\":\"m\"}",
-         ACR_LLM_ERROR_RATE_LIMIT, 0},
-        {200, "{\"__type\":\"throttlingException\",\"message\":\"m\"}", ACR_LLM_ERROR_RATE_LIMIT,
-         0},
-        {200, "{\"type\":\"modelStreamErrorException\",\"message\":\"m\"}", ACR_LLM_ERROR_SERVER,
-         0},
+        {400, "{\"__type\":\"com.amazon.coral#ThrottlingException\",\"message\":\"m\"}", ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {200, "{\"__type\":\"throttlingException\",\"message\":\"m\"}", ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {200, "{\"type\":\"modelStreamErrorException\",\"message\":\"m\"}", ACR_LLM_ERROR_SERVER, 0},
         {200, "{\"type\":\"validationException\",\"message\":\"m\"}", ACR_LLM_ERROR_BAD_REQUEST, 0},
-        {400, "{\"message\":\"Input is too long for requested model.\"}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
-        {400,
-         "{\"Message\":\"The model returned: Too many input tokens. Max input tokens: 128000\"}",
+        {400, "{\"message\":\"Input is too long for requested model.\"}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {400, "{\"Message\":\"The model returned: Too many input tokens. Max input tokens: 128000\"}",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 128000},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -185,8 +171,7 @@ TEST("/llm/failure", services_that_imitate_openai_tell_in_their_own_ways)
          "{\"error\":{\"message\":\"Limit 6000. Please try again in 5.289s. "
          "More\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
          ACR_LLM_ERROR_RATE_LIMIT, 5289},
-        {498, "{\"error\":{\"message\":\"m\",\"code\":\"capacity_exceeded\"}}",
-         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {498, "{\"error\":{\"message\":\"m\",\"code\":\"capacity_exceeded\"}}", ACR_LLM_ERROR_RATE_LIMIT, 0},
         {413,
          "{\"error\":{\"message\":\"Request too large for model `m`: Limit 6, Requested "
          "8\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
@@ -196,8 +181,7 @@ TEST("/llm/failure", services_that_imitate_openai_tell_in_their_own_ways)
          "{\"error\":{\"message\":\"Insufficient "
          "Balance\",\"type\":\"unknown_error\",\"param\":null,\"code\":\"invalid_request_error\"}}",
          ACR_LLM_ERROR_BILLING, 0},
-        {422, "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}",
-         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {422, "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}", ACR_LLM_ERROR_BAD_REQUEST, 0},
         /* OpenRouter: errors with status 200, temporary limits, a moderator */
         {200, "{\"error\":{\"code\":502,\"message\":\"upstream\"}}", ACR_LLM_ERROR_SERVER, 0},
         {200, "{\"error\":{\"code\":429,\"message\":\"upstream\"}}", ACR_LLM_ERROR_RATE_LIMIT, 0},
@@ -211,10 +195,9 @@ TEST("/llm/failure", services_that_imitate_openai_tell_in_their_own_ways)
          "{\"error\":{\"code\":402,\"message\":\"m\",\"metadata\":{\"limit_source\":\"openrouter_"
          "in_flight_budget\"}}}",
          ACR_LLM_ERROR_RATE_LIMIT, 0},
-        {402, "{\"error\":{\"code\":402,\"message\":\"in_flight_budget_exhausted: wait\"}}",
-         ACR_LLM_ERROR_RATE_LIMIT, 0},
-        {402, "{\"error\":{\"code\":\"in_flight_budget_exhausted\",\"message\":\"m\"}}",
-         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {402, "{\"error\":{\"code\":402,\"message\":\"in_flight_budget_exhausted: wait\"}}", ACR_LLM_ERROR_RATE_LIMIT,
+         0},
+        {402, "{\"error\":{\"code\":\"in_flight_budget_exhausted\",\"message\":\"m\"}}", ACR_LLM_ERROR_RATE_LIMIT, 0},
         {402,
          "{\"error\":{\"code\":402,\"message\":\"m\",\"metadata\":{\"limit_source\":\"openrouter_"
          "credits\"}}}",
@@ -245,17 +228,14 @@ TEST("/llm/failure", servers_of_ones_own_tell_in_words)
          "context size (4096 tokens), try increasing "
          "it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":6031,\"n_ctx\":2048}}",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 2048},
-        {503,
-         "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
+        {503, "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
          ACR_LLM_ERROR_OVERLOADED, 0},
         {501, "{\"error\":{\"code\":501,\"message\":\"m\",\"type\":\"not_supported_error\"}}",
          ACR_LLM_ERROR_BAD_REQUEST, 0},
         /* Ollama */
         {404, "{\"error\":\"model 'x' not found\"}", ACR_LLM_ERROR_BAD_REQUEST, 0},
-        {400, "{\"error\":\"the input length exceeds the context length\"}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
-        {200, "{\"error\":\"an error was encountered while running the model\"}",
-         ACR_LLM_ERROR_SERVER, 0},
+        {400, "{\"error\":\"the input length exceeds the context length\"}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {200, "{\"error\":\"an error was encountered while running the model\"}", ACR_LLM_ERROR_SERVER, 0},
         /* vLLM */
         {400,
          "{\"object\":\"error\",\"message\":\"This model's maximum context length is 8192 "
@@ -296,8 +276,7 @@ TEST("/llm/failure", a_window_that_is_nonsense_is_not_kept)
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
         {400, "{\"error\":{\"message\":\"too large for model with 32768 maximum context length\"}}",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 32768},
-        {400, "{\"error\":{\"message\":\"prompt is too long\"}}", ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-         0},
+        {400, "{\"error\":{\"message\":\"prompt is too long\"}}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
     };
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
@@ -305,9 +284,8 @@ TEST("/llm/failure", a_window_that_is_nonsense_is_not_kept)
 TEST("/llm/failure", each_class_has_a_number_of_retries)
 {
     static const guint expected[ACR_LLM_ERRORS] = {
-        [ACR_LLM_ERROR_RATE_LIMIT] = 8, [ACR_LLM_ERROR_OVERLOADED] = 8,
-        [ACR_LLM_ERROR_SERVER] = 4,     [ACR_LLM_ERROR_NETWORK] = 4,
-        [ACR_LLM_ERROR_TRUNCATED] = 4,  [ACR_LLM_ERROR_UNREACHABLE] = 4,
+        [ACR_LLM_ERROR_RATE_LIMIT] = 8, [ACR_LLM_ERROR_OVERLOADED] = 8, [ACR_LLM_ERROR_SERVER] = 4,
+        [ACR_LLM_ERROR_NETWORK] = 4,    [ACR_LLM_ERROR_TRUNCATED] = 4,  [ACR_LLM_ERROR_UNREACHABLE] = 4,
         [ACR_LLM_ERROR_TIMEOUT] = 2,    [ACR_LLM_ERROR_MALFORMED] = 2,
     };
     for (int code = 0; code < ACR_LLM_ERRORS; code++) {
@@ -375,8 +353,7 @@ TEST("/llm/failure", a_message_tells_status_code_words_and_request_id)
              "{\"error\":{\"code\":\"model_not_found\",\"message\":\"no such "
              "model\",\"param\":\"model\"}}",
              headers, &failure);
-    g_assert_cmpstr(failure.message, ==,
-                    "HTTP 404 model_not_found: no such model (request id req_7)");
+    g_assert_cmpstr(failure.message, ==, "HTTP 404 model_not_found: no such model (request id req_7)");
     g_assert_cmpstr(failure.param, ==, "model");
     classify(500, big, NULL, &long_one);
     g_assert_cmpuint(strlen(long_one.message), <, 2 * ACR_LLM_MAX_MESSAGE);

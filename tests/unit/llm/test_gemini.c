@@ -30,16 +30,12 @@ TEST("/llm/gemini", addresses_name_version_and_model)
     g_setenv("GEMINI_API_KEY", "AIza-0123456789", TRUE);
     assert_url("gemini-x", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta/models/gemini-x" TAIL);
     assert_url("gemini-x", "http://127.0.0.1:9/v1/", "http://127.0.0.1:9/v1/models/gemini-x" TAIL);
-    assert_url("gemini-x", "http://127.0.0.1:9/g/v1alpha1",
-               "http://127.0.0.1:9/g/v1alpha1/models/gemini-x" TAIL);
-    assert_url("gemini-x", "http://127.0.0.1:9/vault",
-               "http://127.0.0.1:9/vault/v1beta/models/gemini-x" TAIL);
+    assert_url("gemini-x", "http://127.0.0.1:9/g/v1alpha1", "http://127.0.0.1:9/g/v1alpha1/models/gemini-x" TAIL);
+    assert_url("gemini-x", "http://127.0.0.1:9/vault", "http://127.0.0.1:9/vault/v1beta/models/gemini-x" TAIL);
     assert_url("models/a b", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta/models/a%20b" TAIL);
-    assert_url("tunedModels/a?b", "http://127.0.0.1:9",
-               "http://127.0.0.1:9/v1beta/tunedModels/a%3Fb" TAIL);
+    assert_url("tunedModels/a?b", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta/tunedModels/a%3Fb" TAIL);
     assert_url("gemini-x", "unix:/run/g.sock", "http://localhost/v1beta/models/gemini-x" TAIL);
-    assert_url("gemini-x", NULL,
-               "https://generativelanguage.googleapis.com/v1beta/models/gemini-x" TAIL);
+    assert_url("gemini-x", NULL, "https://generativelanguage.googleapis.com/v1beta/models/gemini-x" TAIL);
     g_setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:8", TRUE);
     assert_url("gemini-x", NULL, "http://127.0.0.1:8/v1beta/models/gemini-x" TAIL);
     clear_variables();
@@ -67,8 +63,7 @@ TEST("/llm/gemini", effort_is_a_level_or_a_budget_by_the_models_age)
 
 /* ---- Corrections ---- */
 
-#define REFUSED(message)                                                                           \
-    "{'error':{'code':400,'message':'" message "','status':'INVALID_ARGUMENT'}}"
+#define REFUSED(message) "{'error':{'code':400,'message':'" message "','status':'INVALID_ARGUMENT'}}"
 
 TEST("/llm/gemini", each_correction_is_made_once)
 {
@@ -86,8 +81,7 @@ TEST("/llm/gemini", each_correction_is_made_once)
         g_assert_true(learns(P, &dialect, 400, refusals[i]));
         g_assert_false(learns(P, &dialect, 400, refusals[i]));
     }
-    g_assert_true(dialect.temperature < 0 && !dialect.effort && dialect.no_schema &&
-                  dialect.no_json);
+    g_assert_true(dialect.temperature < 0 && !dialect.effort && dialect.no_schema && dialect.no_json);
     dialect = (AcrDialect){.model = "m", .temperature = -1};
     g_assert_false(learns(P, &dialect, 400, refusals[0])); /* the request had no such field */
     g_assert_false(learns(P, &dialect, 400, refusals[1]));
@@ -135,15 +129,13 @@ static char *ask(const TestReply *reply, gint64 *out_ms)
     server_stop(server);
     clear_variables();
     return ok ? g_strdup_printf("%s|%s|%d", answer.content, answer.finish, (int)answer.usage.output)
-              : g_strdup_printf("%s: %s", acr_llm_error_name((AcrLlmError)error->code),
-                                error->message);
+              : g_strdup_printf("%s: %s", acr_llm_error_name((AcrLlmError)error->code), error->message);
 }
 
 TEST("/llm/gemini", a_stream_that_stays_open_after_its_end_is_an_answer_soon)
 {
     g_autofree char *raw =
-        quoted("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" CHUNK(
-            SAID(PART("a"), ENDED("STOP"))));
+        quoted("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" CHUNK(SAID(PART("a"), ENDED("STOP"))));
     g_autofree char *after = quoted(CHUNK("'usageMetadata':{'candidatesTokenCount':3}"));
     TestReply reply = {.raw = raw, .after_ms = 300, .after = after, .hang = true};
     gint64 ms = 0;

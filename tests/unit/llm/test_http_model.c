@@ -8,9 +8,9 @@
 #include "unit/http/server.h"
 
 #define KEY "sk-very-secret"
-#define OK_BODY                                                                                    \
-    "{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":\"hello\"},\"finish_reason\":"      \
-    "\"stop\"}],"                                                                                  \
+#define OK_BODY                                                                                                        \
+    "{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":\"hello\"},\"finish_reason\":"                          \
+    "\"stop\"}],"                                                                                                      \
     "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}"
 #define ANSWER "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" OK_BODY
 #define REPLY(status, headers, body) "HTTP/1.1 " status " X\r\n" headers "\r\n" body
@@ -68,8 +68,7 @@ static void begin(Call *call, const TestReply *replies, gsize n)
 static bool complete(Call *call, bool json, guint max_tokens)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-    AcrModelRequest request = {
-        .label = "search", .step = 1, .conversation = c, .json = json, .max_tokens = max_tokens};
+    AcrModelRequest request = {.label = "search", .step = 1, .conversation = c, .json = json, .max_tokens = max_tokens};
     acr_conversation_add(c, ACR_ROLE_USER, "hi json");
     acr_model_answer_clear(&call->answer);
     g_clear_error(&call->error);
@@ -97,13 +96,10 @@ TEST("/llm/http_model", an_answer_comes_back)
     g_assert_cmpstr(call.answer.content, ==, "hello");
     g_assert_cmpstr(call.answer.model, ==, "m-1");
     g_assert_cmpint(call.answer.usage.input, ==, 3);
-    g_assert_true(
-        g_str_has_prefix(server_request(call.server, 0), "POST /chat/completions HTTP/1.1\r\n"));
-    g_assert_nonnull(
-        strstr(server_request(call.server, 0), "\r\nAuthorization: Bearer " KEY "\r\n"));
+    g_assert_true(g_str_has_prefix(server_request(call.server, 0), "POST /chat/completions HTTP/1.1\r\n"));
+    g_assert_nonnull(strstr(server_request(call.server, 0), "\r\nAuthorization: Bearer " KEY "\r\n"));
     g_assert_nonnull(strstr(server_request(call.server, 0), "\r\nOpenAI-Organization: org-1\r\n"));
-    g_assert_nonnull(
-        strstr(server_request(call.server, 0), "\r\nContent-Type: application/json\r\n"));
+    g_assert_nonnull(strstr(server_request(call.server, 0), "\r\nContent-Type: application/json\r\n"));
     g_assert_cmpstr(server_request_body(call.server, 0), ==,
                     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi json\"}],"
                     "\"temperature\":0.5,"
@@ -114,9 +110,8 @@ TEST("/llm/http_model", an_answer_comes_back)
 TEST("/llm/http_model", what_may_pass_is_tried_again)
 {
     TestReply replies[] = {
-        {.raw =
-             REPLY("429", "Retry-After-Ms: 30\r\n",
-                   "{\"error\":{\"code\":\"rate_limit_exceeded\",\"message\":\"wait " KEY "\"}}")},
+        {.raw = REPLY("429", "Retry-After-Ms: 30\r\n",
+                      "{\"error\":{\"code\":\"rate_limit_exceeded\",\"message\":\"wait " KEY "\"}}")},
         {.raw = REPLY("503", "", "")},
         {.raw = REPLY("500", "", "<html>")},
         {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\""},
@@ -130,12 +125,10 @@ TEST("/llm/http_model", what_may_pass_is_tried_again)
         g_error("%s", call.error->message);
     g_assert_cmpstr(call.answer.content, ==, "hello");
     g_assert_cmpuint(call.waits.waits, ==, 6);
-    g_assert_true(g_str_has_prefix(
-        call.waits.told->str,
-        "rate_limit: HTTP 429 rate_limit_exceeded: wait [key]|overloaded: HTTP 503|"
-        "server: HTTP 500: <html>|truncated_stream: "));
-    g_assert_nonnull(
-        strstr(call.waits.told->str, "|malformed: the server's answer is not JSON (HTTP 200"));
+    g_assert_true(g_str_has_prefix(call.waits.told->str,
+                                   "rate_limit: HTTP 429 rate_limit_exceeded: wait [key]|overloaded: HTTP 503|"
+                                   "server: HTTP 500: <html>|truncated_stream: "));
+    g_assert_nonnull(strstr(call.waits.told->str, "|malformed: the server's answer is not JSON (HTTP 200"));
 }
 
 TEST("/llm/http_model", a_wait_longer_than_the_time_left_is_not_begun)
@@ -157,10 +150,9 @@ TEST("/llm/http_model", a_refused_parameter_is_corrected_once_and_remembered)
                       "{\"error\":{\"message\":\"Unsupported parameter: "
                       "'max_tokens'\",\"param\":\"max_tokens\","
                       "\"code\":\"unsupported_parameter\"}}")},
-        {.raw = REPLY(
-             "400", "",
-             "{\"error\":{\"message\":\"Unsupported value: 'temperature' does not support 0.5\","
-             "\"param\":\"temperature\",\"code\":\"unsupported_value\"}}")},
+        {.raw = REPLY("400", "",
+                      "{\"error\":{\"message\":\"Unsupported value: 'temperature' does not support 0.5\","
+                      "\"param\":\"temperature\",\"code\":\"unsupported_value\"}}")},
         {.raw = ANSWER},
         {.raw = ANSWER},
         {.raw = REPLY("400", "",
@@ -174,14 +166,11 @@ TEST("/llm/http_model", a_refused_parameter_is_corrected_once_and_remembered)
     g_assert_false(complete(&call, false, 9));
     g_assert_error(call.error, ACR_LLM_ERROR, ACR_LLM_ERROR_BAD_REQUEST);
     g_assert_cmpuint(call.waits.waits, ==, 0);
-    g_assert_nonnull(
-        strstr(server_request_body(call.server, 0), "\"temperature\":0.5,\"max_tokens\":9"));
-    g_assert_nonnull(strstr(server_request_body(call.server, 1),
-                            "\"temperature\":0.5,\"max_completion_tokens\":9"));
+    g_assert_nonnull(strstr(server_request_body(call.server, 0), "\"temperature\":0.5,\"max_tokens\":9"));
+    g_assert_nonnull(strstr(server_request_body(call.server, 1), "\"temperature\":0.5,\"max_completion_tokens\":9"));
     for (gsize i = 2; i < 5; i++) {
         g_assert_null(strstr(server_request_body(call.server, i), "temperature"));
-        g_assert_nonnull(
-            strstr(server_request_body(call.server, i), "\"max_completion_tokens\":9"));
+        g_assert_nonnull(strstr(server_request_body(call.server, i), "\"max_completion_tokens\":9"));
     }
 }
 
@@ -218,8 +207,7 @@ static void on_alarm(int number)
 
 TEST("/llm/http_model", interrupts_end_exchanges_and_waits)
 {
-    static const TestReply replies[] = {{.hang = true},
-                                        {.raw = REPLY("429", "Retry-After: 30\r\n", "")}};
+    static const TestReply replies[] = {{.hang = true}, {.raw = REPLY("429", "Retry-After: 30\r\n", "")}};
     struct itimerval timer = {.it_value = {.tv_usec = 200000}};
     signal(SIGALRM, on_alarm);
     for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
@@ -251,9 +239,7 @@ TEST("/llm/http_model", a_base_url_may_end_in_slashes)
     g_unsetenv("OPENAI_API_KEY");
     g_assert_no_error(error);
     g_assert_true(acr_model_complete(model, &request, &answer, &error));
-    g_assert_true(
-        g_str_has_prefix(server_request(server, 0), "POST /v1/chat/completions HTTP/1.1\r\n"));
+    g_assert_true(g_str_has_prefix(server_request(server, 0), "POST /v1/chat/completions HTTP/1.1\r\n"));
     g_assert_nonnull(strstr(server_request(server, 0), "Authorization: Bearer sk-1\r\n"));
-    g_assert_true(
-        g_str_has_prefix(server_request_body(server, 0), "{\"model\":\"org/m\",\"messages\":[]"));
+    g_assert_true(g_str_has_prefix(server_request_body(server, 0), "{\"model\":\"org/m\",\"messages\":[]"));
 }

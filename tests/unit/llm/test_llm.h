@@ -10,8 +10,8 @@
 #include "unit/cases.h"
 
 /* Reads a complete body of that status as a response of the provider. */
-static inline bool read_response(const AcrProvider *provider, int status, const char *text,
-                                 AcrModelAnswer *out, AcrFailure *out_failure)
+static inline bool read_response(const AcrProvider *provider, int status, const char *text, AcrModelAnswer *out,
+                                 AcrFailure *out_failure)
 {
     g_autoptr(AcrReader) reader = acr_reader_new(provider, status, NULL);
     AcrUsage usage = ACR_USAGE_UNKNOWN;

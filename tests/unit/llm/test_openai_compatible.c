@@ -102,13 +102,11 @@ TEST("/llm/compatible", ollama_s_address_is_read_in_all_its_forms)
 TEST("/llm/compatible", only_one_s_own_servers_do_without_a_key)
 {
     static const char *const open[] = {"litellm", "vllm", "llamacpp", "ollama"};
-    static const char *const closed[][2] = {{"groq", "GROQ_API_KEY"},
-                                            {"deepseek", "DEEPSEEK_API_KEY"},
-                                            {"openrouter", "OPENROUTER_API_KEY"}};
+    static const char *const closed[][2] = {
+        {"groq", "GROQ_API_KEY"}, {"deepseek", "DEEPSEEK_API_KEY"}, {"openrouter", "OPENROUTER_API_KEY"}};
     AcrModelOptions options = {.base_url = "https://elsewhere.example/v1"};
     for (gsize i = 0; i < G_N_ELEMENTS(open); i++)
-        assert_url(open[i], "https://elsewhere.example/v1",
-                   "https://elsewhere.example/v1/chat/completions");
+        assert_url(open[i], "https://elsewhere.example/v1", "https://elsewhere.example/v1/chat/completions");
     for (gsize i = 0; i < G_N_ELEMENTS(closed); i++)
         assert_no_endpoint(closed[i][0], "m", &options, ACR_LLM_ERROR_AUTH, closed[i][1]);
 }
@@ -116,12 +114,12 @@ TEST("/llm/compatible", only_one_s_own_servers_do_without_a_key)
 /* ---- Responses ---------- */
 
 #define DELTA(members) "data: {\"choices\":[{\"index\":0,\"delta\":{" members "}}]}\n\n"
-#define STOP                                                                                       \
-    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]%s}\n\n"            \
+#define STOP                                                                                                           \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]%s}\n\n"                                \
     "data: [DONE]\n\n"
 
-static void assert_read(const AcrProvider *provider, const char *begin, const char *with_stop,
-                        const char *content, AcrUsage *out_usage)
+static void assert_read(const AcrProvider *provider, const char *begin, const char *with_stop, const char *content,
+                        AcrUsage *out_usage)
 {
     g_autofree char *text = g_strdup_printf("%s" STOP, begin, with_stop);
     g_auto(AcrModelAnswer) answer = {0};

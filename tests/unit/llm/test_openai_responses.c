@@ -5,10 +5,9 @@
 
 static bool correct(AcrDialect *dialect, const char *param)
 {
-    g_autofree char *body =
-        g_strdup_printf("{\"error\":{\"message\":\"Unsupported parameter\",\"param\":\"%s\","
-                        "\"type\":\"invalid_request_error\",\"code\":\"unsupported_parameter\"}}",
-                        param);
+    g_autofree char *body = g_strdup_printf("{\"error\":{\"message\":\"Unsupported parameter\",\"param\":\"%s\","
+                                            "\"type\":\"invalid_request_error\",\"code\":\"unsupported_parameter\"}}",
+                                            param);
     g_auto(AcrFailure) failure = {0};
     AcrModelAnswer answer = {0};
     g_assert_false(read_response(PROVIDER, 400, body, &answer, &failure));
@@ -39,8 +38,7 @@ TEST("/llm/responses", each_correction_is_made_once)
 }
 
 /* Whether a request in one of OpenAI's dialects has the member `prompt_cache_key`. */
-static bool names_cache_key(const AcrProvider *provider, const AcrDialect *dialect,
-                            const AcrConversation *conversation)
+static bool names_cache_key(const AcrProvider *provider, const AcrDialect *dialect, const AcrConversation *conversation)
 {
     AcrModelRequest request = {.label = "patch", .conversation = conversation};
     g_autoptr(AcrJson) json = provider->request(dialect, &request);
@@ -57,8 +55,7 @@ TEST("/llm/responses", requests_that_begin_alike_have_one_cache_key)
     acr_conversation_add(one, ACR_ROLE_USER, "The issue.");
     acr_conversation_add(other, ACR_ROLE_SYSTEM, "You write patches.");
     acr_conversation_add(other, ACR_ROLE_USER, "Another issue.");
-    g_autofree char *key = acr_conversation_begin_digest(one),
-                    *differs = acr_conversation_begin_digest(other);
+    g_autofree char *key = acr_conversation_begin_digest(one), *differs = acr_conversation_begin_digest(other);
     acr_conversation_add(one, ACR_ROLE_ASSISTANT, "An answer.");
     acr_conversation_add(one, ACR_ROLE_USER, "It does not apply.");
     g_autofree char *later = acr_conversation_begin_digest(one);

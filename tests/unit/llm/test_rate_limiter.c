@@ -42,8 +42,8 @@ static AcrLimiterEntry enter(AcrLimiter *limiter, gint64 ms, gint64 *out_ms)
 {
     g_autofree char *why = NULL;
     gint64 waited_ms = 0;
-    AcrLimiterEntry entry = acr_limiter_enter(limiter, g_get_monotonic_time() + ms * 1000, NULL,
-                                              NULL, NULL, &waited_ms, &why);
+    AcrLimiterEntry entry =
+        acr_limiter_enter(limiter, g_get_monotonic_time() + ms * 1000, NULL, NULL, NULL, &waited_ms, &why);
     if (out_ms)
         *out_ms = waited_ms;
     return entry;
@@ -203,8 +203,7 @@ TEST("/llm/limiter", a_damaged_file_and_a_clock_that_jumped_limit_nobody)
     g_autofree char *path = only_file(dir, "limit-");
     gint64 now_ms = g_get_real_time() / 1000;
     for (gsize i = 0; i < G_N_ELEMENTS(damaged); i++) {
-        g_assert_true(
-            g_file_set_contents_full(path, damaged[i], -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+        g_assert_true(g_file_set_contents_full(path, damaged[i], -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
         g_assert_cmpuint(count_slots(dir), ==, 64);
     }
     write_hold(dir, now_ms + 2 * 3600 * 1000);
@@ -273,8 +272,7 @@ static void *use_slots(void *data)
         gint now = 0;
         g_assert_cmpint(enter(limiter, 60000, NULL), ==, ACR_LIMITER_ENTERED);
         now = g_atomic_int_add(&crowd->inside, 1) + 1;
-        for (gint most = g_atomic_int_get(&crowd->most); now > most;
-             most = g_atomic_int_get(&crowd->most))
+        for (gint most = g_atomic_int_get(&crowd->most); now > most; most = g_atomic_int_get(&crowd->most))
             if (g_atomic_int_compare_and_exchange(&crowd->most, most, now))
                 break;
         g_usleep(3000);
@@ -313,8 +311,7 @@ TEST("/llm/limiter", a_pause_holds_for_all_until_it_is_taken_off)
     gint64 waited_ms = 0;
     g_assert_null(before);
     acr_limiter_pause(limiter, "auth: HTTP 401\nwrong key");
-    g_assert_cmpint(acr_limiter_enter(user, 0, NULL, NULL, NULL, &waited_ms, &why), ==,
-                    ACR_LIMITER_PAUSED);
+    g_assert_cmpint(acr_limiter_enter(user, 0, NULL, NULL, NULL, &waited_ms, &why), ==, ACR_LIMITER_PAUSED);
     g_assert_cmpstr(why, ==, "auth: HTTP 401 wrong key");
     told = acr_llm_paused(dir);
     g_assert_cmpstr(told, ==, why);
@@ -347,9 +344,9 @@ TEST("/llm/limiter", a_wait_is_told_once_and_ends_with_an_interrupt)
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(acr_limiter_enter(second, 0, &interrupt, NULL, NULL, &waited_ms, &why), ==,
                     ACR_LIMITER_INTERRUPTED);
-    g_assert_cmpint(acr_limiter_enter(second, g_get_monotonic_time() + 200000, NULL, count_waits,
-                                      &told, &waited_ms, &why),
-                    ==, ACR_LIMITER_TOO_LATE);
+    g_assert_cmpint(
+        acr_limiter_enter(second, g_get_monotonic_time() + 200000, NULL, count_waits, &told, &waited_ms, &why), ==,
+        ACR_LIMITER_TOO_LATE);
     g_assert_cmpuint(told, ==, 1);
     g_assert_null(why);
     remove_folder(dir);

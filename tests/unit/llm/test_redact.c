@@ -16,8 +16,7 @@ TEST("/llm/redact", public_text_is_one_bounded_line_without_the_key)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("sk-123", NULL);
     g_autofree char *big = g_strnfill(10000, 'a');
-    g_autofree char *with_key =
-        g_strconcat("bad key sk-123\r\nsk-123 is\x1b[31m wrong \xff", big, NULL);
+    g_autofree char *with_key = g_strconcat("bad key sk-123\r\nsk-123 is\x1b[31m wrong \xff", big, NULL);
     g_autofree char *text = acr_redact_line(with_key, secrets, 500);
     g_autofree char *plain = acr_redact_line("text", NULL, 500);
     g_assert_true(g_str_has_prefix(text, "bad key [key]  [key] is [31m wrong \xef\xbf\xbd"));
@@ -58,10 +57,8 @@ TEST("/llm/redact", parts_of_a_key_that_was_cut_are_taken_out)
     assert_text(acr_redact_line("wrong key sk-live-01234", secrets, 500), "wrong key [key]");
     assert_text(acr_redact_line("...6789abcdef is wrong", secrets, 500), "...[key] is wrong");
     assert_text(acr_redact_line("sk-live***cdef", secrets, 500), "sk-live***cdef");
-    assert_text(acr_redact_line("sk-live-012 sk-live-012 9abcdef 89abcdef", secrets, 500),
-                "[key] [key] 9abcdef [key]");
-    assert_text(acr_redact_line("of -0123456789a and 0123456789a", secrets, 500),
-                "of [key] and 0123456789a");
+    assert_text(acr_redact_line("sk-live-012 sk-live-012 9abcdef 89abcdef", secrets, 500), "[key] [key] 9abcdef [key]");
+    assert_text(acr_redact_line("of -0123456789a and 0123456789a", secrets, 500), "of [key] and 0123456789a");
 }
 
 TEST("/llm/redact", a_placeholder_spoils_no_text)
@@ -75,6 +72,5 @@ TEST("/llm/redact", an_answer_is_copied_only_where_it_holds_a_key)
     g_autoptr(GPtrArray) secrets = secrets_of("sk-live-0123456789abcdef", "EMPTY");
     g_autofree char *none = acr_redact_answer("The list is EMPTY.", secrets);
     g_assert_null(none);
-    assert_text(acr_redact_answer("EMPTY\nkey = 'sk-live-0123456789abcdef'\n", secrets),
-                "EMPTY\nkey = '[key]'\n");
+    assert_text(acr_redact_answer("EMPTY\nkey = 'sk-live-0123456789abcdef'\n", secrets), "EMPTY\nkey = '[key]'\n");
 }

@@ -4,8 +4,7 @@
 #include "shown.h"
 
 #define P &acr_provider_openai
-#define CHUNK(text, finish)                                                                        \
-    "data: {'choices':[{'delta':{'content':'" text "'},'finish_reason':" finish "}]}\n\n"
+#define CHUNK(text, finish) "data: {'choices':[{'delta':{'content':'" text "'},'finish_reason':" finish "}]}\n\n"
 #define STREAM CHUNK("a", "null") CHUNK("b", "'stop'") "data: [DONE]\n\n"
 #define WHOLE "{'choices':[{'message':{'content':'ab'},'finish_reason':'stop'}]}"
 #define ANSWER "ab|stop|-|-1+-1+-1>-1(-1)"
@@ -54,9 +53,7 @@ TEST("/llm/reader", a_body_is_known_by_its_type_and_by_its_first_byte)
     }
     assert_shown(P, STREAM, ANSWER); /* without headers */
     assert_shown(P, WHOLE, ANSWER);
-    assert_class(
-        P, 200, "<html>",
-        "malformed: the server's answer is not JSON (HTTP 200, it starts with \"<html>\")");
+    assert_class(P, 200, "<html>", "malformed: the server's answer is not JSON (HTTP 200, it starts with \"<html>\")");
     assert_class(P, 200, "", "malformed: ");
     assert_class(P, 200, "\n\n", "malformed: ");
     assert_typed("text/event-stream", "\n", "truncated_stream: ");
@@ -86,8 +83,7 @@ static char *end_of(const char *text, const char *cut, bool *out_knows_usage)
     g_assert_true(acr_reader_feed(reader, json, strlen(json)));
     ok = acr_reader_end(reader, cut, &answer, &usage, &failure);
     *out_knows_usage = usage.output >= 0;
-    return ok ? g_strdup(answer.content)
-              : g_strdup_printf("%s: %s", acr_llm_error_name(failure.code), failure.message);
+    return ok ? g_strdup(answer.content) : g_strdup_printf("%s: %s", acr_llm_error_name(failure.code), failure.message);
 }
 
 static void assert_end(const char *text, const char *cut, const char *expected)
@@ -102,26 +98,19 @@ TEST("/llm/reader", a_body_that_is_cut_is_truncated_and_its_usage_unknown)
 #define USED "data: {'choices':[],'usage':{'prompt_tokens':1,'completion_tokens':1}}\n\n"
     bool knows_usage = false;
     g_autofree char *whole = end_of(WHOLE, "one byte is missing", &knows_usage);
-    assert_end(CHUNK("a", "null") USED, NULL,
-               "truncated_stream: the stream ended before the answer was complete");
+    assert_end(CHUNK("a", "null") USED, NULL, "truncated_stream: the stream ended before the answer was complete");
     assert_end(CHUNK("a", "'stop'") USED, "the peer is gone", "truncated_stream: the peer is gone");
-    assert_end("{'choices':[{'message':{'content':'a", "the peer is gone",
-               "truncated_stream: the peer is gone");
-    assert_end("", "the peer is gone",
-               "truncated_stream: HTTP 200 without an answer: the peer is gone");
-    assert_end(CHUNK("a", "null") "data: {'choices'", "the peer is gone",
-               "truncated_stream: the peer is gone");
-    assert_end("data: {'choices'", NULL,
-               "truncated_stream: the stream ended before the answer was complete");
+    assert_end("{'choices':[{'message':{'content':'a", "the peer is gone", "truncated_stream: the peer is gone");
+    assert_end("", "the peer is gone", "truncated_stream: HTTP 200 without an answer: the peer is gone");
+    assert_end(CHUNK("a", "null") "data: {'choices'", "the peer is gone", "truncated_stream: the peer is gone");
+    assert_end("data: {'choices'", NULL, "truncated_stream: the stream ended before the answer was complete");
     g_assert_cmpstr(whole, ==, "ab"); /* the answer is complete */
 }
 
 TEST("/llm/reader", an_error_that_is_written_into_a_stream_is_found)
 {
-    assert_class(P, 200, CHUNK("a", "null") "{'error':{'message':'M','code':503}}\n",
-                 "overloaded: HTTP 200: M");
-    assert_class(P, 200, CHUNK("a", "null") "{\n'error':\n{'message':'M',\n'code':429}\n}",
-                 "rate_limit: ");
+    assert_class(P, 200, CHUNK("a", "null") "{'error':{'message':'M','code':503}}\n", "overloaded: HTTP 200: M");
+    assert_class(P, 200, CHUNK("a", "null") "{\n'error':\n{'message':'M',\n'code':429}\n}", "rate_limit: ");
     assert_class(P, 200, CHUNK("a", "null") "{'note':'no error'}\n", "truncated_stream: ");
     assert_class(P, 200, CHUNK("a", "null") "upstream closed\n", "truncated_stream: ");
 }
@@ -179,8 +168,8 @@ TEST("/llm/reader", what_passes_a_ceiling_is_malformed_for_good)
 static gint64 cost_of(const char *said_by_header, const char *said_by_body)
 {
     g_autoptr(GHashTable) headers = HEADERS("x-litellm-response-cost", said_by_header);
-    g_autofree char *text = g_strdup_printf(
-        "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':1%s}}", said_by_body);
+    g_autofree char *text =
+        g_strdup_printf("{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':1%s}}", said_by_body);
     g_autofree char *json = quoted(text);
     g_autoptr(AcrReader) reader = acr_reader_new(P, 200, headers);
     g_auto(AcrModelAnswer) answer = {0};
@@ -209,12 +198,9 @@ TEST("/llm/reader", a_stated_cost_is_the_bodys_or_else_the_headers)
 TEST("/llm/reader", a_cost_at_another_provider_is_added)
 {
 #define BYOK(more) ",'cost':0.5,'is_byok':" more
-    g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':2}")), ==,
-                    2500000000000);
-    g_assert_cmpint(cost_of("", BYOK("false,'cost_details':{'upstream_inference_cost':2}")), ==,
-                    500000000000);
-    g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':1e400}")), ==,
-                    -1);
+    g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':2}")), ==, 2500000000000);
+    g_assert_cmpint(cost_of("", BYOK("false,'cost_details':{'upstream_inference_cost':2}")), ==, 500000000000);
+    g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':1e400}")), ==, -1);
     g_assert_cmpint(cost_of("", BYOK("true")), ==, -1); /* only a part of the cost is stated */
 #undef BYOK
 }
@@ -225,8 +211,8 @@ TEST("/llm/reader", a_cost_at_another_provider_is_added)
 /* Reads a stream with a piece of text followed by these usages, and compares the result. */
 static void assert_usages(const char *first, const char *second, const char *expected)
 {
-    g_autofree char *text = g_strconcat(CHUNK("a", "'stop'"), "data: ", first, "\n\ndata: ", second,
-                                        "\n\ndata: [DONE]\n\n", NULL);
+    g_autofree char *text =
+        g_strconcat(CHUNK("a", "'stop'"), "data: ", first, "\n\ndata: ", second, "\n\ndata: [DONE]\n\n", NULL);
     assert_shown(P, text, expected);
 }
 
@@ -246,8 +232,7 @@ TEST("/llm/reader", of_two_usages_the_larger_counts)
 
 TEST("/llm/reader", an_output_that_was_counted_before_the_text_is_unknown)
 {
-    static const char text[] =
-        "data: " USAGE("'prompt_tokens':9,'completion_tokens':1") "\n\n" STREAM;
+    static const char text[] = "data: " USAGE("'prompt_tokens':9,'completion_tokens':1") "\n\n" STREAM;
     assert_shown(P, text, "ab|stop|-|9+-1+-1>-1(-1)");
 }
 
@@ -280,28 +265,26 @@ TEST("/llm/reader", a_counter_that_is_no_number_of_tokens_makes_all_unknown)
          "{'status':'completed','output':[{'type':'message','content':[{'type':'output_text',"
          "'text':'a'}]}],'usage':%}",
          "a|stop|-|18+2+-1>9(4)",
-         {"'input_tokens':20", "'output_tokens':9", "'total_tokens':29",
-          "'input_tokens_details':{'cached_tokens':2}",
+         {"'input_tokens':20", "'output_tokens':9", "'total_tokens':29", "'input_tokens_details':{'cached_tokens':2}",
           "'output_tokens_details':{'reasoning_tokens':4}"}},
         {&acr_provider_anthropic,
          "{'content':[{'type':'text','text':'a'}],'stop_reason':'end_turn','usage':%}",
          "a|stop|-|20+2+1>9(4)",
-         {"'input_tokens':20", "'output_tokens':9", "'cache_read_input_tokens':2",
-          "'cache_creation_input_tokens':1", "'output_tokens_details':{'thinking_tokens':4}"}},
+         {"'input_tokens':20", "'output_tokens':9", "'cache_read_input_tokens':2", "'cache_creation_input_tokens':1",
+          "'output_tokens_details':{'thinking_tokens':4}"}},
         {&acr_provider_gemini,
          "{'candidates':[{'content':{'parts':[{'text':'a'}]},'finishReason':'STOP'}],"
          "'usageMetadata':%}",
          "a|stop|-|21+2+-1>13(4)",
-         {"'promptTokenCount':20", "'candidatesTokenCount':9", "'cachedContentTokenCount':2",
-          "'thoughtsTokenCount':4", "'toolUsePromptTokenCount':3"}},
+         {"'promptTokenCount':20", "'candidatesTokenCount':9", "'cachedContentTokenCount':2", "'thoughtsTokenCount':4",
+          "'toolUsePromptTokenCount':3"}},
         {&acr_provider_bedrock,
          "{'output':{'message':{'content':[{'text':'a'}]}},'stopReason':'end_turn','usage':%}",
          "a|stop|-|20+2+1>9(-1)",
          {"'inputTokens':20", "'outputTokens':9", "'totalTokens':29", "'cacheReadInputTokens':2",
           "'cacheWriteInputTokens':1"}},
     };
-    static const char *const nonsense[] = {"-1", "0.5",  "'7'",   "true",
-                                           "[]", "1e18", "1e400", "9223372036854775808"};
+    static const char *const nonsense[] = {"-1", "0.5", "'7'", "true", "[]", "1e18", "1e400", "9223372036854775808"};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(GStrv) halves = g_strsplit(rows[i].body, "%", 2);
         for (gsize bad = 0; rows[i].members[bad]; bad++) {
@@ -309,13 +292,12 @@ TEST("/llm/reader", a_counter_that_is_no_number_of_tokens_makes_all_unknown)
                 g_autofree char *members = g_strjoinv(",", (char **)rows[i].members);
                 const char *number = strpbrk(strstr(members, rows[i].members[bad]), "0123456789");
                 bool is_whole = n == G_N_ELEMENTS(nonsense);
-                g_autofree char *changed =
-                    is_whole ? g_strdup(members)
-                             : g_strdup_printf("%.*s%s%s", (int)(number - members), members,
-                                               nonsense[n], number + strspn(number, "0123456789"));
+                g_autofree char *changed = is_whole
+                                               ? g_strdup(members)
+                                               : g_strdup_printf("%.*s%s%s", (int)(number - members), members,
+                                                                 nonsense[n], number + strspn(number, "0123456789"));
                 g_autofree char *body = g_strdup_printf("%s{%s}%s", halves[0], changed, halves[1]);
-                assert_shown(rows[i].provider, body,
-                             is_whole ? rows[i].expected : "a|stop|-|-1+-1+-1>-1(-1)");
+                assert_shown(rows[i].provider, body, is_whole ? rows[i].expected : "a|stop|-|-1+-1+-1>-1(-1)");
             }
         }
     }

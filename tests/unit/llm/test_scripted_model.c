@@ -10,8 +10,7 @@ static AcrModel *parse(const char *text, const char *instance_id)
 {
     g_autoptr(GError) error = NULL;
     const AcrModelOptions options = {.instance_id = instance_id, .labels = labels};
-    AcrModel *script =
-        made(acr_script_parse(text, strlen(text), "s.jsonl", &options, &error), error);
+    AcrModel *script = made(acr_script_parse(text, strlen(text), "s.jsonl", &options, &error), error);
     return script;
 }
 
@@ -41,8 +40,8 @@ static void assert_next(AcrModel *script, const char *agent, guint round, const 
 static void assert_refused(const char *text, const char *words)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrModel) script = acr_script_parse(text, strlen(text), "s.jsonl",
-                                                  &(AcrModelOptions){.labels = labels}, &error);
+    g_autoptr(AcrModel) script =
+        acr_script_parse(text, strlen(text), "s.jsonl", &(AcrModelOptions){.labels = labels}, &error);
     g_assert_null(script);
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
     if (!strstr(error->message, words))
@@ -138,10 +137,9 @@ TEST("/llm/script", a_line_with_a_round_serves_no_call_outside_retrieval)
 
 TEST("/llm/script", lines_of_other_tasks_are_left_out)
 {
-    static const char text[] =
-        "{\"agent\":\"patch\",\"instance_id\":\"a__b-1\",\"content\":\"one\"}\n"
-        "{\"agent\":\"patch\",\"content\":\"both\"}\n"
-        "{\"agent\":\"patch\",\"instance_id\":\"a__b-2\",\"content\":\"two\"}\n";
+    static const char text[] = "{\"agent\":\"patch\",\"instance_id\":\"a__b-1\",\"content\":\"one\"}\n"
+                               "{\"agent\":\"patch\",\"content\":\"both\"}\n"
+                               "{\"agent\":\"patch\",\"instance_id\":\"a__b-2\",\"content\":\"two\"}\n";
     g_autoptr(AcrModel) one = parse(text, "a__b-1");
     g_autoptr(AcrModel) none = parse(text, NULL);
     assert_next(one, "patch", 0, "one");
@@ -155,8 +153,7 @@ TEST("/llm/script", without_a_list_of_labels_a_line_may_name_any)
 {
     static const char text[] = "{\"agent\":\"a label of the caller's\",\"content\":\"x\"}\n";
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrModel) script =
-        acr_script_parse(text, strlen(text), "s.jsonl", &(AcrModelOptions){0}, &error);
+    g_autoptr(AcrModel) script = acr_script_parse(text, strlen(text), "s.jsonl", &(AcrModelOptions){0}, &error);
     g_assert_no_error(error);
     assert_next(script, "a label of the caller's", 0, "x");
     assert_next(script, "another", 0, NULL);
@@ -164,28 +161,20 @@ TEST("/llm/script", without_a_list_of_labels_a_line_may_name_any)
 
 TEST("/llm/script", malformed_scripts_are_refused_with_the_line)
 {
-    assert_refused("{\"agent\":\"patch\",\"content\":\"x\"}\n\n{\"agent\":",
-                   "s.jsonl' is malformed at line 3");
+    assert_refused("{\"agent\":\"patch\",\"content\":\"x\"}\n\n{\"agent\":", "s.jsonl' is malformed at line 3");
     assert_refused("[]\n", "line 1: not an object");
     assert_refused("{\"agent\":\"patch\"}\n", "'content' is missing");
     assert_refused("{\"content\":\"x\"}\n", "'agent' is missing");
     assert_refused("{\"agent\":\"patcher\",\"content\":\"x\"}\n", "unknown agent 'patcher'");
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\",\"rond\":1}\n", "unknown member 'rond'");
     assert_refused("{\"agent\":\"patch\",\"content\":7}\n", "'content' must be a string");
-    assert_refused("{\"agent\":\"patch\",\"content\":\"x\",\"instance_id\":7}\n",
-                   "'instance_id' must be a string");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":0}\n",
-                   "'round' must be a number");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":\"1\"}\n",
-                   "'round' must be a number");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":1.5}\n",
-                   "'round' must be a number");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":1e300}\n",
-                   "'round' must be a number");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":\"y\"}\n",
-                   "'expect' must be an array");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":[\"y\",1]}\n",
-                   "not a string");
+    assert_refused("{\"agent\":\"patch\",\"content\":\"x\",\"instance_id\":7}\n", "'instance_id' must be a string");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":0}\n", "'round' must be a number");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":\"1\"}\n", "'round' must be a number");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":1.5}\n", "'round' must be a number");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"round\":1e300}\n", "'round' must be a number");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":\"y\"}\n", "'expect' must be an array");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":[\"y\",1]}\n", "not a string");
     assert_refused("{\"agent\":\"patch\",\"content\":\"\xff\"}\n", "malformed at line 1");
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\",\"instance_id\":\"other\",\"bad\":1}\n",
                    "unknown member 'bad'");
@@ -206,8 +195,8 @@ static AcrConversation *conversation(void)
 static char *expect_error(const char *expect)
 {
     g_autoptr(AcrConversation) c = conversation();
-    g_autofree char *text = g_strdup_printf(
-        "\n{\"agent\":\"search\",\"round\":2,\"content\":\"ok\",\"expect\":%s}\n", expect);
+    g_autofree char *text =
+        g_strdup_printf("\n{\"agent\":\"search\",\"round\":2,\"content\":\"ok\",\"expect\":%s}\n", expect);
     g_autoptr(AcrModel) script = parse(text, NULL);
     g_autoptr(GError) error = NULL;
     AcrModelRequest request = {.label = "search", .step = 2, .conversation = c};
@@ -243,8 +232,7 @@ TEST("/llm/script", an_unmet_expectation_shows_a_bounded_part_of_the_request)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     g_autofree char *big = g_strnfill(1000000, 'b');
-    g_autofree char *text =
-        g_strdup_printf("{\"agent\":\"patch\",\"content\":\"\",\"expect\":[\"%s\"]}", big);
+    g_autofree char *text = g_strdup_printf("{\"agent\":\"patch\",\"content\":\"\",\"expect\":[\"%s\"]}", big);
     g_autoptr(AcrModel) script = parse(text, NULL);
     g_autoptr(GError) error = NULL;
     AcrModelRequest request = {.label = "patch", .conversation = c};
@@ -255,8 +243,7 @@ TEST("/llm/script", an_unmet_expectation_shows_a_bounded_part_of_the_request)
     g_assert_false(acr_model_complete(script, &request, &answer, &error));
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT);
     g_assert_cmpuint(strlen(error->message), <, 800);
-    g_assert_cmpint(g_get_monotonic_time() - start, <,
-                    20 * G_USEC_PER_SEC); /* the search takes linear time */
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 20 * G_USEC_PER_SEC); /* the search takes linear time */
 }
 
 TEST("/llm/script", a_model_reads_its_file_once_and_whole)
@@ -287,8 +274,7 @@ TEST("/llm/script", a_model_reads_its_file_once_and_whole)
     interrupt.signal = 0;
     g_assert_true(acr_model_complete(model, &request, &answer, &error));
     g_assert_cmpstr(answer.content, ==, "from a file");
-    assert_fails_with(acr_model_complete(model, &request, &none, &error), error, ACR_LLM_ERROR,
-                      ACR_LLM_ERROR_USED_UP);
+    assert_fails_with(acr_model_complete(model, &request, &none, &error), error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP);
 }
 
 /* In a resumed run, the journal answers, and the script must advance as if it had been asked. */

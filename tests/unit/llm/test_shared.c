@@ -7,19 +7,14 @@
 #include "unit/http/server.h"
 
 #define KEY "sk-very-secret-0123456789"
-#define BODY(text)                                                                                 \
-    "{\"model\":\"m\",\"choices\":[{\"message\":{\"content\":\"" text                              \
-    "\"},\"finish_reason\":\"stop\"}]}"
+#define BODY(text) "{\"model\":\"m\",\"choices\":[{\"message\":{\"content\":\"" text "\"},\"finish_reason\":\"stop\"}]}"
 #define ANSWER(text) "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" BODY(text)
 #define REFUSAL(status) "HTTP/1.1 " status " X\r\nConnection: close\r\n\r\n{}"
 
 static AcrModel *make_model(TestServer *server, const char *name, const char *dir)
 {
-    AcrModelOptions options = {.max_retries = 2,
-                               .retry_base_ms = 1,
-                               .temperature = -1,
-                               .base_url = server->url,
-                               .shared_dir = dir};
+    AcrModelOptions options = {
+        .max_retries = 2, .retry_base_ms = 1, .temperature = -1, .base_url = server->url, .shared_dir = dir};
     g_autoptr(GError) error = NULL;
     AcrModel *model = NULL;
     g_setenv("OPENAI_API_KEY", KEY, TRUE);
@@ -61,8 +56,7 @@ static char *models_asked(AcrModel *model)
 
 TEST("/llm/shared", the_second_model_takes_over_and_stays)
 {
-    static const TestReply failing[] = {
-        {.raw = REFUSAL("503")}, {.raw = REFUSAL("503")}, {.raw = REFUSAL("503")}};
+    static const TestReply failing[] = {{.raw = REFUSAL("503")}, {.raw = REFUSAL("503")}, {.raw = REFUSAL("503")}};
     static const TestReply fine[] = {{.raw = ANSWER("one")}, {.raw = ANSWER("two")}};
     g_autoptr(TestServer) a = server_start(failing, G_N_ELEMENTS(failing));
     g_autoptr(TestServer) b = server_start(fine, G_N_ELEMENTS(fine));
@@ -89,16 +83,15 @@ TEST("/llm/shared", what_the_request_is_guilty_of_stays_with_the_first)
         {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":"
          "\"context_length_exceeded\",\"message\":\"maximum context length is 4096 tokens\"}}",
          "[context_overflow]"},
-        {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":\"content_filter\"}}",
-         "[content_filter]"},
+        {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":\"content_filter\"}}", "[content_filter]"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         const TestReply replies[] = {{.raw = rows[i].raw}};
         const TestReply fine[] = {{.raw = ANSWER("no")}};
         g_autoptr(TestServer) a = server_start(replies, 1);
         g_autoptr(TestServer) b = server_start(fine, 1);
-        g_autoptr(AcrModel) model = acr_fallback_model_new(make_model(a, "openai/a", NULL),
-                                                           make_model(b, "openai/b", NULL));
+        g_autoptr(AcrModel) model =
+            acr_fallback_model_new(make_model(a, "openai/a", NULL), make_model(b, "openai/b", NULL));
         assert_asked(model, rows[i].expected);
         g_assert_cmpint(acr_model_report(model)->window, ==, i == 1 ? 4096 : 0);
         g_assert_cmpuint(server_connections(b), ==, 0);
@@ -139,12 +132,11 @@ TEST("/llm/shared", a_refused_key_stops_all_who_use_it)
 
 TEST("/llm/shared", a_throttled_request_holds_all_who_use_the_key)
 {
-    static const TestReply replies[] = {
-        {.raw = "HTTP/1.1 429 X\r\nRetry-After: 0.4\r\nConnection: close\r\n\r\n{}"},
-        {.raw = ANSWER("one")},
-        {.raw = "HTTP/1.1 429 X\r\nRetry-After: 0.3\r\nx-should-retry: false\r\n"
-                "Connection: close\r\n\r\n{}"},
-        {.raw = ANSWER("three")}};
+    static const TestReply replies[] = {{.raw = "HTTP/1.1 429 X\r\nRetry-After: 0.4\r\nConnection: close\r\n\r\n{}"},
+                                        {.raw = ANSWER("one")},
+                                        {.raw = "HTTP/1.1 429 X\r\nRetry-After: 0.3\r\nx-should-retry: false\r\n"
+                                                "Connection: close\r\n\r\n{}"},
+                                        {.raw = ANSWER("three")}};
     g_autofree char *dir = g_dir_make_tmp("acr-shared-XXXXXX", NULL);
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrModel) one = make_model(server, "openai/a", dir);
@@ -163,8 +155,7 @@ TEST("/llm/shared", a_throttled_request_holds_all_who_use_the_key)
 TEST("/llm/shared", a_key_that_comes_back_goes_no_further)
 {
     static const TestReply replies[] = {
-        {.raw = "HTTP/1.1 200 OK\r\nx-request-id: r-" KEY
-                "\r\nConnection: close\r\n\r\n" BODY("your key is " KEY ".")},
+        {.raw = "HTTP/1.1 200 OK\r\nx-request-id: r-" KEY "\r\nConnection: close\r\n\r\n" BODY("your key is " KEY ".")},
         {.raw = "HTTP/1.1 400 X\r\nx-request-id: " KEY "\r\nConnection: close\r\n\r\n"
                 "{\"error\":{\"message\":\"wrong: " KEY "\",\"code\":\"" KEY "\"}}"}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
@@ -172,8 +163,7 @@ TEST("/llm/shared", a_key_that_comes_back_goes_no_further)
     g_autoptr(GError) error = NULL;
     g_autofree char *failed = NULL;
     assert_asked(model, "your key is [key].");
-    g_assert_cmpstr(g_array_index(acr_model_report(model)->tries, AcrModelTry, 0).request_id, ==,
-                    "r-[key]");
+    g_assert_cmpstr(g_array_index(acr_model_report(model)->tries, AcrModelTry, 0).request_id, ==, "r-[key]");
     failed = ask(model, &error);
     g_assert_cmpstr(failed, ==, "[bad_request]");
     g_assert_null(strstr(error->message, "very-secret"));

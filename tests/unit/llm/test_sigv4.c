@@ -19,15 +19,13 @@ static GPtrArray *sign(const char *url, const char *type, const char *body, char
 
 TEST("/llm/sigv4", the_published_vector_holds)
 {
-    g_autoptr(GPtrArray) out =
-        sign(SUITE_URL "/", "application/x-www-form-urlencoded", "Param1=value1", NULL);
+    g_autoptr(GPtrArray) out = sign(SUITE_URL "/", "application/x-www-form-urlencoded", "Param1=value1", NULL);
     g_assert_cmpuint(out->len, ==, 2);
     g_assert_cmpstr(out->pdata[0], ==, "X-Amz-Date: 20150830T123600Z");
-    g_assert_cmpstr(
-        out->pdata[1], ==,
-        "Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/"
-        "aws4_request, SignedHeaders=content-type;host;x-amz-date, Signature="
-        "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a");
+    g_assert_cmpstr(out->pdata[1], ==,
+                    "Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/"
+                    "aws4_request, SignedHeaders=content-type;host;x-amz-date, Signature="
+                    "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a");
 }
 
 TEST("/llm/sigv4", a_session_token_is_sent_and_signed)

@@ -9,8 +9,7 @@
 #define BODY 1000u
 
 /* A question of 100 bytes with an answer of 40 bytes. */
-static const AcrExchange said = {
-    .asked = 100, .sent = BODY, .answered = 40, .received = 2000, .limit = 100};
+static const AcrExchange said = {.asked = 100, .sent = BODY, .answered = 40, .received = 2000, .limit = 100};
 
 /* 2 USD per million input tokens, 8 USD per million output tokens. */
 static const AcrPrice price = {.base = {2000000, -1, -1, 8000000, -1}, .max_output = 5000};
@@ -73,30 +72,22 @@ TEST("/llm/spend", each_outcome_is_settled_by_its_rule)
         gint64 input, output, cost; /* as the server reports them */
         gint64 pico, tokens, reported;
     } rows[] = {
-        {"not sent", false, false, false, false, ACR_LLM_ERROR_UNREACHABLE, 0, -1, -1, -1, 0, 0,
-         -1},
+        {"not sent", false, false, false, false, ACR_LLM_ERROR_UNREACHABLE, 0, -1, -1, -1, 0, 0, -1},
         {"usage", true, true, false, false, 0, 200, 10, 5, -1, 60000000, 15, 60000000},
         {"stated cost", true, true, false, true, 0, 200, 10, 5, 7, 7, 15, 7},
         {"stated cost, no usage", true, true, false, true, 0, 200, -1, -1, 7, 7, 1100, 7},
         {"nothing sent", true, true, false, false, 0, 200, 0, 5, -1, RESERVED, 1100, -1},
         {"nothing received", true, true, false, false, 0, 200, 10, 0, -1, RESERVED, 1100, -1},
         {"too much sent", true, true, false, false, 0, 200, 10000000, 5, -1, RESERVED, 1100, -1},
-        {"too much received", true, true, false, false, 0, 200, 10, G_MAXINT64, -1, RESERVED, 1100,
-         -1},
+        {"too much received", true, true, false, false, 0, 200, 10, G_MAXINT64, -1, RESERVED, 1100, -1},
         {"no usage", true, true, false, false, 0, 200, -1, -1, -1, RESERVED, 1100, -1},
         {"half a usage", true, true, false, false, 0, 200, 10, -1, -1, RESERVED, 1100, -1},
-        {"more than reserved", true, true, false, false, 0, 200, 10, 500, -1, 4020000000, 510,
-         4020000000},
-        {"refused by its owner", false, true, true, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1, 0,
-         0, -1},
-        {"refused by another", false, true, false, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1,
-         RESERVED, 1100, -1},
-        {"cut at its owner", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 1, -1,
-         RESERVED, 1100, -1},
-        {"cut after much", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 500, -1,
-         4020000000, 1100, -1},
-        {"filtered", false, true, false, false, ACR_LLM_ERROR_CONTENT_FILTER, 200, 10, 5, -1,
-         60000000, 15, 60000000},
+        {"more than reserved", true, true, false, false, 0, 200, 10, 500, -1, 4020000000, 510, 4020000000},
+        {"refused by its owner", false, true, true, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1, 0, 0, -1},
+        {"refused by another", false, true, false, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1, RESERVED, 1100, -1},
+        {"cut at its owner", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 1, -1, RESERVED, 1100, -1},
+        {"cut after much", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 500, -1, 4020000000, 1100, -1},
+        {"filtered", false, true, false, false, ACR_LLM_ERROR_CONTENT_FILTER, 200, 10, 5, -1, 60000000, 15, 60000000},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
@@ -181,15 +172,11 @@ TEST("/llm/spend", a_stated_cost_is_believed_as_far_as_it_can_be)
     static const AcrPrice dear = {.base = {150000000, -1, -1, 600000000, -1}};
     /* 100 bytes are at least 3 tokens, and 40 bytes at least one. */
     static const gint64 least = 3 * 2000000ll + 8000000, by_usage = 60000000;
-    AcrSpend known = {.has_price = true,
-                      .price = price,
-                      .assumed = price,
-                      .lowest = price,
-                      .highest = dear},
-             unknown = {.assumed = dear, .lowest = price, .highest = dear},
-             zero = {.has_price = true, .highest = dear}, own = {.is_free = true, .highest = dear};
-    const gint64 most = (BODY + ACR_USAGE_UNSEEN_TOKENS) * dear.base.input +
-                        (2000 + ACR_USAGE_UNSEEN_TOKENS) * dear.base.output;
+    AcrSpend known = {.has_price = true, .price = price, .assumed = price, .lowest = price, .highest = dear},
+             unknown = {.assumed = dear, .lowest = price, .highest = dear}, zero = {.has_price = true, .highest = dear},
+             own = {.is_free = true, .highest = dear};
+    const gint64 most =
+        (BODY + ACR_USAGE_UNSEEN_TOKENS) * dear.base.input + (2000 + ACR_USAGE_UNSEEN_TOKENS) * dear.base.output;
     g_assert_cmpint(charge_stated(&known, least), ==, least);
     g_assert_cmpint(charge_stated(&known, most), ==, most);
     g_assert_cmpint(charge_stated(&known, 0), ==, by_usage);

@@ -102,9 +102,8 @@ static int by_offset(const void *a, const void *b)
 
 TEST("/llm/sse", it_does_not_matter_where_bytes_are_split)
 {
-    static const char *const atoms[] = {"data: ",   "data",     ":",  "a",
-                                        "\n",       "\r\n",     "\r", "\n\n",
-                                        "event: e", "\r\n\r\n", " ",  "\xef\xbb\xbf"};
+    static const char *const atoms[] = {"data: ", "data", ":",        "a",        "\n", "\r\n",
+                                        "\r",     "\n\n", "event: e", "\r\n\r\n", " ",  "\xef\xbb\xbf"};
     g_autoptr(GRand) rand = g_rand_new_with_seed(20261122);
     for (guint round = 0; round < 3000; round++) {
         g_autoptr(GString) text = g_string_new(NULL);
@@ -145,8 +144,7 @@ TEST("/llm/sse", lines_of_bare_json_are_data_and_other_lines_nothing)
     for (gsize i = 0; i < strlen(text); i++)
         g_assert_true(acr_sse_feed(sse, text + i, 1));
     g_assert_true(acr_sse_end(sse));
-    g_assert_cmpstr(seen.seen->str, ==,
-                    "[|a][|{\n  \"error\": {\"code\": 5}\n}][|][|{\"error\":\"x\"}]");
+    g_assert_cmpstr(seen.seen->str, ==, "[|a][|{\n  \"error\": {\"code\": 5}\n}][|][|{\"error\":\"x\"}]");
     acr_sse_free(sse);
     g_string_free(seen.seen, TRUE);
 }
@@ -187,8 +185,7 @@ TEST("/llm/sse", many_lines_of_one_event_are_bounded_too)
     AcrSse *sse = acr_sse_new(count_bytes, &bytes);
     guint lines = 0;
     for (bool more = true; more && lines < 100; lines += more)
-        more = acr_sse_feed(sse, "data:", 5) && acr_sse_feed(sse, filler, strlen(filler)) &&
-               acr_sse_feed(sse, "\n", 1);
+        more = acr_sse_feed(sse, "data:", 5) && acr_sse_feed(sse, filler, strlen(filler)) && acr_sse_feed(sse, "\n", 1);
     g_assert_cmpuint(lines, ==, ACR_MAX_EVENT_BYTES / (1024 * 1024) - 1);
     g_assert_true(acr_sse_is_too_big(sse));
     g_assert_cmpuint(bytes, ==, 0);

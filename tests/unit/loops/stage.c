@@ -24,12 +24,10 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
     if (trial->test)
         g_string_append_printf(stage->trials, "script %u\n", trial->repeat);
     else
-        g_string_append_printf(stage->trials, "%s %s\n", trial->command,
-                               trial->overlay ? "with" : "without");
+        g_string_append_printf(stage->trials, "%s %s\n", trial->command, trial->overlay ? "with" : "without");
     g_assert_cmpuint(stage->ran, <, stage->given->len);
     *out = stage->given->pdata[stage->ran++];
-    return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                 "the disk is gone");
+    return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE, "the disk is gone");
 }
 
 static const char *draw_seed(void *ctx, GError **error)
@@ -44,8 +42,7 @@ static bool compare(void *ctx, const AcrOverlay *patch, bool is_whole, const GPt
     Stage *stage = ctx;
     stage->compared++;
     *out = is_whole && stage->whole_tests ? stage->whole_tests : stage->tests;
-    return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                 "no test could be run");
+    return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE, "no test could be run");
 }
 
 static bool write_file(void *ctx, const char *path, const void *data, gsize len, GError **error)
@@ -76,8 +73,7 @@ void stage_set_up(Stage *stage, gconstpointer script)
     g_assert_no_error(error);
     stage->python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
     g_assert_no_error(error);
-    stage->model =
-        acr_script_parse(script, strlen(script), "answers", &(AcrModelOptions){0}, &error);
+    stage->model = acr_script_parse(script, strlen(script), "answers", &(AcrModelOptions){0}, &error);
     g_assert_no_error(error);
     stage->notes = g_string_new(NULL);
     stage->trials = g_string_new(NULL);
@@ -158,8 +154,6 @@ AcrCandidate *stage_add_patch(Stage *stage, GPtrArray *candidates, guint number)
     AcrOverlay *overlay = acr_overlay_new(stage->run.snapshot);
     g_assert_true(acr_overlay_write(overlay, "a.py", ACR_MODE_FILE, text, NULL));
     GBytes *diff = made(acr_overlay_diff(overlay, &error), error);
-    return acr_candidates_add(candidates, (AcrCandidate){.overlay = overlay,
-                                                         .diff = diff,
-                                                         .number = number,
-                                                         .proof = ACR_PROOF_NONE});
+    return acr_candidates_add(
+        candidates, (AcrCandidate){.overlay = overlay, .diff = diff, .number = number, .proof = ACR_PROOF_NONE});
 }

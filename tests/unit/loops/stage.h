@@ -11,8 +11,8 @@ typedef struct {
     AcrModel *model;
     GString *notes;    /* one per line */
     GHashTable *files; /* path -> text */
-    GPtrArray *given; /* array of AcrExecuted: the results of the trials; NULL: the sandbox fails */
-    GString *trials;  /* "script REPEAT\n" or "COMMAND with\n", "COMMAND without\n" */
+    GPtrArray *given;  /* array of AcrExecuted: the results of the trials; NULL: the sandbox fails */
+    GString *trials;   /* "script REPEAT\n" or "COMMAND with\n", "COMMAND without\n" */
     guint ran, compared;
     const AcrTestComparison *tests; /* the result of the project's tests; NULL: they cannot run */
     AcrTestComparison *whole_tests; /* the result of a complete comparison; NULL: `tests` */
@@ -31,7 +31,7 @@ typedef struct {
 void stage_set_up(Stage *stage, gconstpointer script);
 void stage_tear_down(Stage *stage, gconstpointer script);
 
-#define STAGE_TEST(group, name, lines)                                                             \
+#define STAGE_TEST(group, name, lines)                                                                                 \
     TEST_WITH(group, name, Stage, stage, script, lines, stage_set_up, stage_tear_down)
 /* Makes the next trial end with that exit code and standard error; borrowed. */
 AcrExecuted *stage_give(Stage *stage, int exit_code, const char *err);

@@ -6,14 +6,11 @@
 #include "loops/attempt_work.h"
 #include "unit/cases.h"
 
-static AcrCandidate *add_diff(GPtrArray *candidates, guint attempt, guint number, AcrProof proof,
-                              guint diff)
+static AcrCandidate *add_diff(GPtrArray *candidates, guint attempt, guint number, AcrProof proof, guint diff)
 {
     g_autofree char *text = g_strdup_printf("diff %u", diff);
-    AcrCandidate candidate = {.status = ACR_APPLICABLE_PATCH,
-                              .attempt = attempt,
-                              .number = number,
-                              .diff = g_bytes_new(text, strlen(text))};
+    AcrCandidate candidate = {
+        .status = ACR_APPLICABLE_PATCH, .attempt = attempt, .number = number, .diff = g_bytes_new(text, strlen(text))};
     AcrCandidate *added = acr_candidates_add(candidates, candidate);
     acr_candidate_prove(added, proof, g_strdup("because"));
     return added;
@@ -59,17 +56,16 @@ TEST("/loops/candidates", what_was_found_of_a_patch_last_counts)
 TEST("/loops/candidates", an_applicable_patch_is_better_than_any_other)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    acr_candidates_add(candidates, (AcrCandidate){.status = ACR_RAW_PATCH_BUT_UNMATCHED,
-                                                  .number = 1,
-                                                  .proof = ACR_PROOF_NONE});
+    acr_candidates_add(candidates,
+                       (AcrCandidate){.status = ACR_RAW_PATCH_BUT_UNMATCHED, .number = 1, .proof = ACR_PROOF_NONE});
     add(candidates, 0, 2, ACR_PROOF_REFUSED);
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
 TEST("/loops/candidates", without_an_applicable_patch_the_status_decides_and_of_equals_the_first)
 {
-    static const AcrExtractStatus statuses[] = {
-        ACR_RAW_PATCH_BUT_UNPARSED, ACR_RAW_PATCH_BUT_UNMATCHED, ACR_RAW_PATCH_BUT_UNMATCHED};
+    static const AcrExtractStatus statuses[] = {ACR_RAW_PATCH_BUT_UNPARSED, ACR_RAW_PATCH_BUT_UNMATCHED,
+                                                ACR_RAW_PATCH_BUT_UNMATCHED};
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     for (guint i = 0; i < G_N_ELEMENTS(statuses); i++)
         acr_candidates_add(candidates, (AcrCandidate){.status = statuses[i], .number = i + 1});
@@ -137,9 +133,8 @@ TEST("/loops/candidates", free_of_regressions_is_better_than_anything_but_verifi
 TEST("/loops/candidates", of_equals_the_one_that_more_speaks_for_is_better)
 {
     /* passed scripts, expected failures, suspects, agreeing ones, equal changes */
-    static const guint rows[][5] = {{0, 0, 1, 9, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 2},
-                                    {0, 0, 0, 3, 1}, {0, 1, 1, 1, 1}, {1, 0, 1, 1, 1},
-                                    {1, 0, 1, 1, 1}};
+    static const guint rows[][5] = {{0, 0, 1, 9, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 2}, {0, 0, 0, 3, 1},
+                                    {0, 1, 1, 1, 1}, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}};
     static const guint bests[] = {1, 2, 3, 4, 5, 6, 6};
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -164,8 +159,7 @@ TEST("/loops/candidates", of_equals_the_one_that_more_speaks_for_is_better)
 TEST("/loops/candidates", a_check_that_was_cut_short_shows_no_freedom_of_regressions)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    AcrCandidate *cut = add(candidates, 0, 1, ACR_PROOF_NONE),
-                 *whole = add(candidates, 0, 2, ACR_PROOF_NONE);
+    AcrCandidate *cut = add(candidates, 0, 1, ACR_PROOF_NONE), *whole = add(candidates, 0, 2, ACR_PROOF_NONE);
     cut->is_free = whole->is_free = true;
     cut->tests = g_new0(AcrTestComparison, 1);
     cut->tests->is_cut = true;

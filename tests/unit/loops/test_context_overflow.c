@@ -45,8 +45,7 @@ static void tear_down(Talk *talk, gconstpointer data)
 
 static const guint short_issue = 3, long_issue = 2000;
 
-#define TALK_TEST(group, name, issue)                                                              \
-    TEST_WITH(group, name, Talk, talk, data, issue, set_up, tear_down)
+#define TALK_TEST(group, name, issue) TEST_WITH(group, name, Talk, talk, data, issue, set_up, tear_down)
 
 /* Adds one round: an answer, results, an analysis, and the next question. */
 static void add_round(Talk *talk, const char *word, guint answer_lines, guint result_lines)
@@ -76,8 +75,7 @@ static guint count(const Talk *talk, const char *text)
 {
     guint n = 0;
     for (gsize i = 0; i < acr_conversation_size(talk->retrieved.conversation); i++)
-        n += strstr(acr_conversation_message(talk->retrieved.conversation, i)->content, text) !=
-             NULL;
+        n += strstr(acr_conversation_message(talk->retrieved.conversation, i)->content, text) != NULL;
     return n;
 }
 
@@ -194,8 +192,7 @@ TALK_TEST("/loops/context_overflow", each_step_takes_something_until_it_is_small
         gsize now = total_bytes(talk);
         g_assert_cmpuint(now, <, before);
         dropped += strcmp(what, "the oldest turn is left out") == 0;
-        g_assert_cmpuint(count(talk, "oldest turns of this conversation were removed"), ==,
-                         dropped > 0);
+        g_assert_cmpuint(count(talk, "oldest turns of this conversation were removed"), ==, dropped > 0);
         before = now;
         g_assert_cmpuint(++steps, <, 300);
     }
@@ -204,8 +201,7 @@ TALK_TEST("/loops/context_overflow", each_step_takes_something_until_it_is_small
     g_assert_cmpuint(count(talk, "- search_method_in_class("), ==, 1);
     g_assert_cmpuint(count(talk, "ISSUE line 0 "), ==, 1);
     g_assert_cmpuint(count(talk, "The last question."), ==, 1);
-    g_assert_cmpuint(acr_conversation_size(talk->retrieved.conversation), ==,
-                     2 + 15 * 4 + 2 - dropped * 2);
+    g_assert_cmpuint(acr_conversation_size(talk->retrieved.conversation), ==, 2 + 15 * 4 + 2 - dropped * 2);
     g_assert_cmpuint(acr_conversation_size(talk->retrieved.conversation), <=, 4);
     for (gsize i = 0; i < 2; i++) /* roles still alternate */
         g_assert_cmpint(acr_conversation_message(talk->retrieved.conversation, i + 1)->role, ==,

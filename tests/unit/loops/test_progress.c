@@ -16,10 +16,8 @@ TEST("/loops/progress", an_event_has_the_members_of_its_kind)
     } rows[] = {
         {TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "patch", .attempt = 1, .number = 2),
          "{\"event\":\"stage\",\"time_ms\":5,\"stage\":\"patch\",\"attempt\":1,\"number\":2}"},
-        {TOLD(.kind = ACR_PROGRESS_NOTE, .text = "a"),
-         "{\"event\":\"note\",\"time_ms\":5,\"text\":\"a\"}"},
-        {TOLD(.kind = ACR_PROGRESS_WARNING, .text = "a"),
-         "{\"event\":\"warning\",\"time_ms\":5,\"text\":\"a\"}"},
+        {TOLD(.kind = ACR_PROGRESS_NOTE, .text = "a"), "{\"event\":\"note\",\"time_ms\":5,\"text\":\"a\"}"},
+        {TOLD(.kind = ACR_PROGRESS_WARNING, .text = "a"), "{\"event\":\"warning\",\"time_ms\":5,\"text\":\"a\"}"},
         {TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {1, 2, -1, 4}),
          "{\"event\":\"spent\",\"time_ms\":5,\"calls\":1,\"tokens\":2,\"cost_microusd\":-1,"
          "\"charged_microusd\":4}"},
@@ -42,8 +40,7 @@ TEST("/loops/progress", what_the_events_come_to_is_read_back)
     g_autoptr(AcrJson) json = acr_json_new_object(), again = acr_json_new_object();
     g_assert_false(acr_doing_has_begun(&doing));
     g_assert_true(acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "index")));
-    g_assert_true(
-        acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "search", .number = 2)));
+    g_assert_true(acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "search", .number = 2)));
     g_assert_true(acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {3, 9, 7, 8})));
     g_assert_false(acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_NOTE, .text = "a")));
     acr_doing_to_json(&doing, json);
@@ -64,8 +61,7 @@ TEST("/loops/progress", an_answer_is_awaited_until_something_else_holds)
 {
     const gint64 now = acr_now_ms();
     g_auto(AcrDoing) doing = {0};
-    AcrProgressEvent stage = {
-        .kind = ACR_PROGRESS_STAGE, .time_ms = now, .stage = "analyse", .number = 2};
+    AcrProgressEvent stage = {.kind = ACR_PROGRESS_STAGE, .time_ms = now, .stage = "analyse", .number = 2};
     AcrProgressEvent waiting = {.kind = ACR_PROGRESS_WAITING, .time_ms = now, .since_ms = now};
     acr_doing_take(&doing, &stage);
     acr_doing_take(&doing, &waiting);
@@ -105,13 +101,13 @@ TEST("/loops/progress", words_of_a_line)
         AcrShown shown;
         const char *words;
     } rows[] = {
-        {TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "patch", .attempt = 1, .number = 2),
-         ACR_SHOWN_AS_STEP, "attempt 2, try 2: patch"},
-        {TOLD(.kind = ACR_PROGRESS_TASK, .task = "a", .text = "patch", .ended = 1, .total = 3,
-              .left_ms = 65000, .left_microusd = 20000),
+        {TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "patch", .attempt = 1, .number = 2), ACR_SHOWN_AS_STEP,
+         "attempt 2, try 2: patch"},
+        {TOLD(.kind = ACR_PROGRESS_TASK, .task = "a", .text = "patch", .ended = 1, .total = 3, .left_ms = 65000,
+              .left_microusd = 20000),
          ACR_SHOWN_LOGGED, "1/3 a: patch, about 1 min 5 s and $0.02 to go"},
-        {TOLD(.kind = ACR_PROGRESS_GRADED, .task = "a", .text = "error: why", .is_bad = true,
-              .ended = 3, .total = 3, .left_ms = -1),
+        {TOLD(.kind = ACR_PROGRESS_GRADED, .task = "a", .text = "error: why", .is_bad = true, .ended = 3, .total = 3,
+              .left_ms = -1),
          ACR_SHOWN_ANYWHERE, "graded 3/3 a: error: why"},
         {TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {5, 9, -1, 7}), ACR_SHOWN_NOWHERE,
          "5 calls, 9 tokens, $0.0000 charged"},

@@ -5,8 +5,8 @@
 
 #include "stage.h"
 
-#define EXPECTED(word)                                                                             \
-    "{\"agent\":\"review\",\"content\":\"{\\\"expected\\\": \\\"" word                             \
+#define EXPECTED(word)                                                                                                 \
+    "{\"agent\":\"review\",\"content\":\"{\\\"expected\\\": \\\"" word                                                 \
     "\\\", \\\"reason\\\": \\\"it\\\\nsays so\\\"}\"}\n"
 #define TALK "{\"agent\":\"review\",\"content\":\"Well.\"}\n"
 
@@ -31,8 +31,7 @@ static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestCompariso
     return step;
 }
 
-STAGE_TEST("/loops/regressions", reviewer_is_asked_once_for_each_test,
-           EXPECTED("yes") TALK EXPECTED("no"))
+STAGE_TEST("/loops/regressions", reviewer_is_asked_once_for_each_test, EXPECTED("yes") TALK EXPECTED("no"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_auto(AcrTestComparison) found = {.compared = 9};
@@ -96,17 +95,15 @@ STAGE_TEST("/loops/regressions", excused_failures_at_which_tests_stopped_let_all
     /* forget the reviewer's answers, so that no failure is excused */
     g_clear_pointer(&stage->work.said, g_hash_table_unref);
     g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
-    assert_text(
-        acr_test_comparison_line(patch->tests),
-        "1 that passed without the patch fail or disappear with it: test_0; the other tests were "
-        "not run");
+    assert_text(acr_test_comparison_line(patch->tests),
+                "1 that passed without the patch fail or disappear with it: test_0; the other tests were "
+                "not run");
     g_assert_cmpuint(stage->compared, ==, 1);
     g_hash_table_unref(stage->work.said);
 }
 
-static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, bool is_whole,
-                                  const GPtrArray *only, const AcrTestComparison **out,
-                                  GError **error)
+static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
+                                  const AcrTestComparison **out, GError **error)
 {
     Stage *stage = ctx;
     stage->interrupt.signal = 2;

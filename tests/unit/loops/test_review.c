@@ -13,18 +13,13 @@
 static const int table[V(STATES)][V(EVENTS)] = {
     /*   RAN  YES_YES  YES_NO  NO_YES  NO_NO  INVALID  WRITTEN  NOT_WRITTEN  PASSED  REFUSED
        UNAVAILABLE  FAILED  CEILING */
-    [V(EXECUTE)] = {V(JUDGE), NO, NO, NO, NO, NO, NO, NO, NO, NO, V(GAVE_UP), V(FAILED),
-                    V(STOPPED)},
-    [V(JUDGE)] = {NO, V(VALIDATE), V(TEST), V(PATCH), V(PATCH), V(JUDGE), NO, NO, NO, NO,
-                  V(GAVE_UP), V(FAILED), V(STOPPED)},
-    [V(TEST)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED),
-                 V(STOPPED)},
-    [V(PATCH)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED),
+    [V(EXECUTE)] = {V(JUDGE), NO, NO, NO, NO, NO, NO, NO, NO, NO, V(GAVE_UP), V(FAILED), V(STOPPED)},
+    [V(JUDGE)] = {NO, V(VALIDATE), V(TEST), V(PATCH), V(PATCH), V(JUDGE), NO, NO, NO, NO, V(GAVE_UP), V(FAILED),
                   V(STOPPED)},
-    [V(VALIDATE)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(REGRESS), V(PATCH), V(GAVE_UP), V(FAILED),
-                     V(STOPPED)},
-    [V(REGRESS)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(APPROVED), V(PATCH), V(GAVE_UP), V(FAILED),
-                    V(STOPPED)},
+    [V(TEST)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED), V(STOPPED)},
+    [V(PATCH)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED), V(STOPPED)},
+    [V(VALIDATE)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(REGRESS), V(PATCH), V(GAVE_UP), V(FAILED), V(STOPPED)},
+    [V(REGRESS)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(APPROVED), V(PATCH), V(GAVE_UP), V(FAILED), V(STOPPED)},
     [V(APPROVED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [V(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [V(GAVE_UP)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
@@ -59,8 +54,7 @@ static void check_every_state_and_event(guint round, bool test_too)
                 g_assert_cmpmem(&machine, sizeof machine, &before, sizeof before);
             else
                 g_assert_cmpint(machine.state, ==, want);
-            g_assert_cmpint(acr_review_is_over(&machine), ==,
-                            (want == NO ? state : want) >= V(APPROVED));
+            g_assert_cmpint(acr_review_is_over(&machine), ==, (want == NO ? state : want) >= V(APPROVED));
         }
     }
 }

@@ -5,13 +5,12 @@
 
 #include "stage.h"
 
-#define CHOOSES(number, expect)                                                                    \
-    "{\"agent\":\"select\",\"content\":\"{\\\"choice\\\": " #number                                \
+#define CHOOSES(number, expect)                                                                                        \
+    "{\"agent\":\"select\",\"content\":\"{\\\"choice\\\": " #number                                                    \
     ", \\\"reason\\\": \\\"short\\\"}\",\"expect\":[\"" expect "\"]}\n"
 /* Three votes among this many patches: a number that is too high is asked for again, the last vote
  * is valid. */
-#define VOTE(shown, beyond)                                                                        \
-    CHOOSES(beyond, "Patch " #shown ":") CHOOSES(shown, "is not a number from 1 to " #shown)
+#define VOTE(shown, beyond) CHOOSES(beyond, "Patch " #shown ":") CHOOSES(shown, "is not a number from 1 to " #shown)
 #define VOTES(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond)
 
 /* Lets the model choose among this many equal patches; returns the sum of their votes. */
@@ -50,8 +49,7 @@ STAGE_TEST("/loops/selection", nobody_is_asked_about_a_single_patch, CHOOSES(1, 
     g_assert_cmpuint(choose(stage, 1), ==, 0);
 }
 
-STAGE_TEST("/loops/selection", how_many_tests_ran_in_the_time_is_no_behaviour,
-           CHOOSES(1, "never asked"))
+STAGE_TEST("/loops/selection", how_many_tests_ran_in_the_time_is_no_behaviour, CHOOSES(1, "never asked"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();
     g_autoptr(GError) error = NULL;
@@ -82,8 +80,7 @@ static bool fail_disputed(void *ctx, const AcrOverlay *patch, bool is_whole, con
     return true;
 }
 
-STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all,
-           CHOOSES(1, "never asked"))
+STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all, CHOOSES(1, "never asked"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();
     g_autoptr(GError) error = NULL;
@@ -116,8 +113,7 @@ STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all,
     g_hash_table_unref(stage->work.said);
 }
 
-static bool interrupt_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
-                            GError **error)
+static bool interrupt_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
 {
     return acr_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
 }
@@ -131,8 +127,7 @@ static void weigh_until_interrupted(Stage *stage, guint attempt)
         stage_add_patch(stage, candidates, i + 1)->attempt = attempt;
     stage->work.candidates = candidates;
     stage->work.reproducer.script = g_strdup("import a\n");
-    stage->work.reproducer.before =
-        (AcrTestVerdict){.result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
+    stage->work.reproducer.before = (AcrTestVerdict){.result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
     acr_scripts_keep(scripts, &stage->work);
     stage->run.validate = "make test";
     stage->executor.run = interrupt_trial;
@@ -140,8 +135,7 @@ static void weigh_until_interrupted(Stage *stage, guint attempt)
     g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED);
 }
 
-STAGE_TEST("/loops/selection", interrupted_checks_of_given_patches_end_the_run,
-           CHOOSES(1, "never asked"))
+STAGE_TEST("/loops/selection", interrupted_checks_of_given_patches_end_the_run, CHOOSES(1, "never asked"))
 {
     weigh_until_interrupted(stage, ACR_GIVEN_ATTEMPT);
 }

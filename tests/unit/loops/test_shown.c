@@ -73,16 +73,13 @@ TEST("/loops/shown", execution_in_a_file_has_null_for_what_is_not_known)
     g_autoptr(AcrJson) killed = acr_json_new_object();
     acr_executed_to_json(&executed, ended);
     g_autofree char *text = acr_json_print(ended);
-    g_assert_cmpstr(
-        text, ==, "{\"exit\":0,\"signal\":null,\"limit\":null,\"stdout\":\"a\",\"stderr\":\"b\"}");
+    g_assert_cmpstr(text, ==, "{\"exit\":0,\"signal\":null,\"limit\":null,\"stdout\":\"a\",\"stderr\":\"b\"}");
     executed.exit_code = -1;
     executed.signal = 9;
     executed.limit = ACR_LIMIT_MEMORY;
     acr_executed_to_json(&executed, killed);
     g_autofree char *other = acr_json_print(killed);
-    g_assert_cmpstr(
-        other, ==,
-        "{\"exit\":null,\"signal\":9,\"limit\":\"memory\",\"stdout\":\"a\",\"stderr\":\"b\"}");
+    g_assert_cmpstr(other, ==, "{\"exit\":null,\"signal\":9,\"limit\":\"memory\",\"stdout\":\"a\",\"stderr\":\"b\"}");
 }
 
 /* ---- Search results ---- */
@@ -95,8 +92,7 @@ static AcrAnswer answer_of(const char *output, guint n)
                         .output = g_strdup(output),
                         .places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free)};
     for (guint i = 0; i < n; i++)
-        g_ptr_array_add(answer.places, acr_place_new("a.py", i + 1, i + 2, i % 2 ? "A" : NULL,
-                                                     i / 2 % 2 ? "f" : NULL));
+        g_ptr_array_add(answer.places, acr_place_new("a.py", i + 1, i + 2, i % 2 ? "A" : NULL, i / 2 % 2 ? "f" : NULL));
     return answer;
 }
 
@@ -156,6 +152,5 @@ TEST("/loops/shown", locations_are_listed_by_the_parts_that_were_named)
     assert_text(acr_locations_text(locations), "- file a.py, class A, method f\n- method g");
     g_autoptr(AcrJson) json = acr_locations_to_json(locations);
     g_autofree char *printed = acr_json_print(json);
-    g_assert_true(
-        g_str_has_prefix(printed, "[{\"file\":\"a.py\",\"class\":\"A\",\"method\":\"f\""));
+    g_assert_true(g_str_has_prefix(printed, "[{\"file\":\"a.py\",\"class\":\"A\",\"method\":\"f\""));
 }

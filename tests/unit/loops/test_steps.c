@@ -8,8 +8,8 @@
 #include "stage.h"
 
 #define SCRIPT "import pkg\nassert pkg.double(3) == 6\n"
-#define RED                                                                                        \
-    "Traceback (most recent call last):\n  File \"/srv/p/reproducer.py\", line 2, in <module>\n"   \
+#define RED                                                                                                            \
+    "Traceback (most recent call last):\n  File \"/srv/p/reproducer.py\", line 2, in <module>\n"                       \
     "    assert pkg.double(3) == 6\nAssertionError\n"
 
 /* ---- The guard ---- */
@@ -23,15 +23,14 @@ static AcrStep guard(Stage *stage)
 
 #define SAYS(words) "{\"agent\":\"reproducible\",\"content\":\"" words "\"}\n"
 #define YES SAYS("{\\\"reproducible\\\": \\\"yes\\\"}")
-#define TEST_ANSWER                                                                                \
-    "{\"agent\":\"test\",\"content\":\""                                                           \
-    "```python\\n"                                                                                 \
-    "import pkg\\n"                                                                                \
+#define TEST_ANSWER                                                                                                    \
+    "{\"agent\":\"test\",\"content\":\""                                                                               \
+    "```python\\n"                                                                                                     \
+    "import pkg\\n"                                                                                                    \
     "assert pkg.double(3) == 6\\n```\"}\n"
 #define TEST_TALK "{\"agent\":\"test\",\"content\":\"I cannot.\"}\n"
 
-STAGE_TEST("/loops/steps", guard_asks_again_until_the_answer_can_be_read,
-           SAYS("perhaps") SAYS("{}") YES)
+STAGE_TEST("/loops/steps", guard_asks_again_until_the_answer_can_be_read, SAYS("perhaps") SAYS("{}") YES)
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_DONE);
     g_assert_null(stage->work.unproved);
@@ -40,12 +39,10 @@ STAGE_TEST("/loops/steps", guard_asks_again_until_the_answer_can_be_read,
 STAGE_TEST("/loops/steps", guard_gives_up_after_three_answers, SAYS("1") SAYS("2") SAYS("3") YES)
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
-    g_assert_cmpstr(stage->work.unproved, ==,
-                    "the model did not say in 3 tries whether the issue can be reproduced");
+    g_assert_cmpstr(stage->work.unproved, ==, "the model did not say in 3 tries whether the issue can be reproduced");
 }
 
-STAGE_TEST("/loops/steps", issue_without_an_example_is_not_reproduced,
-           SAYS("{\\\"reproducible\\\": false}"))
+STAGE_TEST("/loops/steps", issue_without_an_example_is_not_reproduced, SAYS("{\\\"reproducible\\\": false}"))
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
     g_assert_nonnull(strstr(stage->work.unproved, "no example"));
@@ -71,8 +68,7 @@ STAGE_TEST("/loops/steps", why_code_cannot_be_run_is_noted_line_by_line, YES)
     stage->about = "the set-up failed\nno compiler\nno headers";
     g_assert_cmpint(guard(stage), ==, ACR_STEP_UNAVAILABLE);
     g_assert_cmpstr(stage->work.unproved, ==, "code cannot be run here: the set-up failed");
-    g_assert_cmpstr(stage->notes->str, ==,
-                    "no compiler\nno headers\ncode cannot be run here: the set-up failed\n");
+    g_assert_cmpstr(stage->notes->str, ==, "no compiler\nno headers\ncode cannot be run here: the set-up failed\n");
 }
 
 STAGE_TEST("/loops/steps", verify_always_fails_where_code_cannot_be_run, YES)
@@ -105,8 +101,7 @@ static AcrStep reproduce(Stage *stage)
     return step;
 }
 
-STAGE_TEST("/loops/steps", script_is_written_again_until_it_fails_as_it_should,
-           TEST_TALK TEST_ANSWER TEST_ANSWER)
+STAGE_TEST("/loops/steps", script_is_written_again_until_it_fails_as_it_should, TEST_TALK TEST_ANSWER TEST_ANSWER)
 {
     stage_give(stage, 0, "");
     stage_give(stage, 1, RED);
@@ -120,12 +115,9 @@ STAGE_TEST("/loops/steps", script_is_written_again_until_it_fails_as_it_should,
     g_assert_nonnull(stage_file(stage, "attempt_0/conv_test_1.json"));
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/execution_0_2.json"), "\"passed\""));
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/execution_0_3.json"), "\"reproduced\""));
-    g_assert_nonnull(
-        strstr(stage_file(stage, "attempt_0/conv_test_2.json"), "no block of Python code"));
-    g_assert_nonnull(
-        strstr(stage_file(stage, "attempt_0/conv_test_3.json"), "exits with 0 in the"));
-    g_assert_nonnull(
-        strstr(stage_file(stage, "attempt_0/conv_test_3.json"), "the script exited with 0"));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/conv_test_2.json"), "no block of Python code"));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/conv_test_3.json"), "exits with 0 in the"));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/conv_test_3.json"), "the script exited with 0"));
     stage_assert_noted(stage, "reproducer 3 with no patch: ");
 }
 
@@ -136,8 +128,7 @@ STAGE_TEST("/loops/steps", tries_of_the_script_are_counted, TEST_ANSWER TEST_ANS
     stage_give(stage, 0, "");
     g_assert_cmpint(reproduce(stage), ==, ACR_STEP_NOT_DONE);
     g_assert_cmpuint(stage->ran, ==, 2);
-    g_assert_cmpstr(stage->work.unproved, ==,
-                    "the issue was not reproduced in 2 tries: the script exits with 0");
+    g_assert_cmpstr(stage->work.unproved, ==, "the issue was not reproduced in 2 tries: the script exits with 0");
 }
 
 STAGE_TEST("/loops/steps", lost_sandbox_ends_the_tries, TEST_ANSWER TEST_ANSWER)
@@ -192,8 +183,7 @@ STAGE_TEST("/loops/steps", reproducer_that_ends_otherwise_is_doubted, YES TEST_A
     g_assert_cmpstr(outcome.why, ==, "the script is not deterministic");
 }
 
-STAGE_TEST("/loops/steps", second_attempt_follows_one_that_reproduced_nothing,
-           YES YES TEST_ANSWER TEST_ANSWER)
+STAGE_TEST("/loops/steps", second_attempt_follows_one_that_reproduced_nothing, YES YES TEST_ANSWER TEST_ANSWER)
 {
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
@@ -305,11 +295,10 @@ static AcrStep prove(Stage *stage, char **out_doubt, GError **error)
     g_auto(AcrTestVerdict) with = {.result = ACR_TEST_PASSED, .doubts = g_ptr_array_new()};
     stage->work.writer.latest = stage_add_patch(stage, candidates, 1);
     stage->work.reproducer.script = g_strdup(SCRIPT);
-    g_auto(AcrExecuted) red = {.exit_code = 1,
-                               .out = g_bytes_new_static("", 0),
-                               .err = g_bytes_new_static(RED, strlen(RED))};
-    stage->work.reproducer.before = (AcrTestVerdict){
-        .executed = &red, .result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
+    g_auto(AcrExecuted)
+        red = {.exit_code = 1, .out = g_bytes_new_static("", 0), .err = g_bytes_new_static(RED, strlen(RED))};
+    stage->work.reproducer.before =
+        (AcrTestVerdict){.executed = &red, .result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
     AcrStep step = acr_proof_judge(&stage->work, &with, out_doubt, error);
     stage->work.reproducer.before.executed = NULL;
     return step;

@@ -135,8 +135,8 @@ FILE_TEST("/money/budget", the_same_ledger_twice_is_refused)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_budget_add(budget, fixture->path, "batch", &NONE, &error), error,
-                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    assert_fails_with(acr_budget_add(budget, fixture->path, "batch", &NONE, &error), error, ACR_MONEY_ERROR,
+                      ACR_MONEY_ERROR_FAILED);
 }
 
 TEST("/money/budget", no_call_is_begun_after_the_deadline)
@@ -157,7 +157,6 @@ TEST("/money/budget", an_unknown_reservation_cannot_be_settled)
     g_autoptr(GError) error = NULL;
     guint64 id = reserve(budget, 1, 1);
     settle(budget, id, 1, 1);
-    assert_fails_with(acr_budget_settle(budget, id, &amount, &error), error, ACR_MONEY_ERROR,
-                      ACR_MONEY_ERROR_FAILED);
+    assert_fails_with(acr_budget_settle(budget, id, &amount, &error), error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     assert_sums(budget, 1, 0);
 }

@@ -93,5 +93,4 @@ static inline char *read_text(const char *path)
     return text;
 }
 
-#define FILE_TEST(group, name)                                                                     \
-    TEST_WITH(group, name, Fixture, fixture, data, NULL, set_up, tear_down)
+#define FILE_TEST(group, name) TEST_WITH(group, name, Fixture, fixture, data, NULL, set_up, tear_down)

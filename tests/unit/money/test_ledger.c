@@ -24,8 +24,7 @@ extern char **environ;
 
 FILE_TEST("/money/budget", a_torn_last_line_is_cut_off)
 {
-    static const char record[] =
-        "{\"reserve\":\"00000000000000ff\",\"pico\":99,\"tokens\":1,\"pid\":1}";
+    static const char record[] = "{\"reserve\":\"00000000000000ff\",\"pico\":99,\"tokens\":1,\"pid\":1}";
     g_autoptr(AcrBudget) before = budget_at(fixture->path, -1, -1);
     g_autofree char *whole = NULL, *after = NULL;
     settle(before, reserve(before, 30, 1), 30, 1);
@@ -143,8 +142,8 @@ FILE_TEST("/money/budget", damage_is_an_error_and_never_ignored)
         g_autofree char *after = NULL;
         const char *text = i < G_N_ELEMENTS(texts) ? texts[i] : letters;
         write_text(fixture->path, text);
-        assert_fails_with(acr_budget_add(budget, fixture->path, "run", &NONE, &error), error,
-                          ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
+        assert_fails_with(acr_budget_add(budget, fixture->path, "run", &NONE, &error), error, ACR_MONEY_ERROR,
+                          ACR_MONEY_ERROR_USAGE);
         after = read_text(fixture->path);
         g_assert_cmpstr(after, ==, text);
     }
@@ -158,8 +157,8 @@ FILE_TEST("/money/budget", a_ledger_that_shrinks_is_an_error)
     guint64 id = 0;
     settle(budget, reserve(budget, 100, 1), 100, 1);
     g_assert_cmpint(truncate(fixture->path, 13), ==, 0);
-    assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error,
-                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
+    assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error, ACR_MONEY_ERROR,
+                      ACR_MONEY_ERROR_USAGE);
 }
 
 /* The ledger was removed, or replaced by another file. */
@@ -177,8 +176,8 @@ FILE_TEST("/money/budget", a_ledger_that_is_not_in_its_place_is_an_error)
             g_autoptr(AcrBudget) other = budget_at(fixture->path, 100, -1);
             settle(other, reserve(other, 60, 1), 60, 1);
         }
-        assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error,
-                          ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+        assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error, ACR_MONEY_ERROR,
+                          ACR_MONEY_ERROR_FAILED);
     }
 }
 
@@ -232,8 +231,8 @@ static int work_full(const char *path)
     signal(SIGXFSZ, SIG_IGN);
     limit.rlim_cur = limit.rlim_max = strlen(text) + 20;
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
-    assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error,
-                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error, ACR_MONEY_ERROR,
+                      ACR_MONEY_ERROR_FAILED);
     g_assert_false(acr_budget_settle(budget, before, &amount, NULL));
     g_assert_true(acr_budget_sums(budget, "run", &spent, &reserved, NULL));
     g_assert_cmpint(reserved.pico, ==, 10); /* a reservation that cannot be settled stays counted */
@@ -246,8 +245,7 @@ int budget_worker(int argc, char **argv)
 {
     g_autoptr(AcrBudget) budget = NULL;
     if (strcmp(argv[2], "many") == 0)
-        return work_many(argv[3], g_ascii_strtoll(argv[4], NULL, 10),
-                         (guint)g_ascii_strtoull(argv[5], NULL, 10));
+        return work_many(argv[3], g_ascii_strtoll(argv[4], NULL, 10), (guint)g_ascii_strtoull(argv[5], NULL, 10));
     if (strcmp(argv[2], "full") == 0)
         return work_full(argv[3]);
     budget = budget_at(argv[3], 100, -1);
@@ -258,8 +256,7 @@ int budget_worker(int argc, char **argv)
 }
 
 /* Starts a second process; *out_pipe (may be NULL) reads its standard output. */
-static pid_t start_worker(const char *what, const char *path, const char *ceiling,
-                          const char *rounds, int *out_pipe)
+static pid_t start_worker(const char *what, const char *path, const char *ceiling, const char *rounds, int *out_pipe)
 {
     char *argv[] = {(char *)"test",  (char *)"budget-worker", (char *)what, (char *)path,
                     (char *)ceiling, (char *)rounds,          NULL};
@@ -363,9 +360,8 @@ FILE_TEST("/money/budget", a_reservation_of_who_was_killed_counts_as_spent)
 
 FILE_TEST("/money/budget", a_stale_reservation_may_be_settled_after_all)
 {
-    static const char text[] =
-        "{\"ledger\":1}\n"
-        "{\"reserve\":\"0a\",\"pico\":50,\"tokens\":1,\"pid\":1,\"start\":1,\"boot\":\"x\"}\n";
+    static const char text[] = "{\"ledger\":1}\n"
+                               "{\"reserve\":\"0a\",\"pico\":50,\"tokens\":1,\"pid\":1,\"start\":1,\"boot\":\"x\"}\n";
     g_autoptr(AcrBudget) budget = NULL;
     write_text(fixture->path, text);
     budget = budget_at(fixture->path, 100, -1);
@@ -389,6 +385,6 @@ FILE_TEST("/money/budget", a_file_that_may_not_be_written_is_an_error)
     }
     write_text(fixture->path, "{\"ledger\":1}\n");
     g_assert_cmpint(g_chmod(fixture->path, 0400), ==, 0);
-    assert_fails_with(acr_budget_add(budget, fixture->path, "run", &NONE, &error), error,
-                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    assert_fails_with(acr_budget_add(budget, fixture->path, "run", &NONE, &error), error, ACR_MONEY_ERROR,
+                      ACR_MONEY_ERROR_FAILED);
 }

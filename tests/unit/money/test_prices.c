@@ -9,8 +9,7 @@
 
 #define PICO_PER_USD 1000000000000
 
-static AcrUsage usage_of(gint64 input, gint64 cached, gint64 written, gint64 output,
-                         gint64 reasoning)
+static AcrUsage usage_of(gint64 input, gint64 cached, gint64 written, gint64 output, gint64 reasoning)
 {
     return (AcrUsage){.input = input,
                       .cached = cached,
@@ -34,8 +33,7 @@ static AcrPrice price_of(const char *model)
  * bytes, an answer of 320 bytes in a body of 1,000, and this limit. */
 static bool is_believed(gint64 limit, AcrUsage usage)
 {
-    AcrExchange exchange = {
-        .asked = 6400, .sent = 7000, .answered = 320, .received = 1000, .limit = limit};
+    AcrExchange exchange = {.asked = 6400, .sent = 7000, .answered = 320, .received = 1000, .limit = limit};
     AcrUsageBounds bounds = acr_usage_bounds(&exchange);
     acr_usage_judge(&usage, &bounds);
     g_assert_true((usage.output < 0) == (acr_usage_sent(&usage) < 0));
@@ -146,12 +144,9 @@ TEST("/money/prices", only_the_reasoning_part_has_the_price_of_reasoning)
 TEST("/money/prices", a_threshold_prices_the_whole_request_anew)
 {
     AcrPrice price = price_of("gemini/gemini-2.5-pro");
-    AcrUsage at = usage_of(150000, 50000, 0, 1000, 500),
-             above = usage_of(150001, 50000, 0, 1000, 500);
-    g_assert_cmpint(acr_price_of_usage(&price, &at), ==,
-                    150000ll * 1250000 + 50000ll * 125000 + 1000ll * 10000000);
-    g_assert_cmpint(acr_price_of_usage(&price, &above), ==,
-                    150001ll * 2500000 + 50000ll * 250000 + 1000ll * 15000000);
+    AcrUsage at = usage_of(150000, 50000, 0, 1000, 500), above = usage_of(150001, 50000, 0, 1000, 500);
+    g_assert_cmpint(acr_price_of_usage(&price, &at), ==, 150000ll * 1250000 + 50000ll * 125000 + 1000ll * 10000000);
+    g_assert_cmpint(acr_price_of_usage(&price, &above), ==, 150001ll * 2500000 + 50000ll * 250000 + 1000ll * 15000000);
 }
 
 TEST("/money/prices", a_tier_leaves_open_what_the_base_says)
@@ -177,10 +172,8 @@ TEST("/money/prices", the_most_takes_the_highest_price_of_each_side)
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
     g_assert_cmpint(acr_price_at_most(&price, 1000, 50), ==, 1000ll * 3750000 + 50ll * 15000000);
     price = price_of("gemini/gemini-2.5-pro");
-    g_assert_cmpint(acr_price_at_most(&price, 200000, 10), ==,
-                    200000ll * 1250000 + 10ll * 10000000);
-    g_assert_cmpint(acr_price_at_most(&price, 200001, 10), ==,
-                    200001ll * 2500000 + 10ll * 15000000);
+    g_assert_cmpint(acr_price_at_most(&price, 200000, 10), ==, 200000ll * 1250000 + 10ll * 10000000);
+    g_assert_cmpint(acr_price_at_most(&price, 200001, 10), ==, 200001ll * 2500000 + 10ll * 15000000);
 }
 
 static gint64 random_price(void)
@@ -190,20 +183,18 @@ static gint64 random_price(void)
 
 static AcrPriceTier random_tier(void)
 {
-    return (AcrPriceTier){random_price(), random_price(), random_price(), random_price(),
-                          random_price()};
+    return (AcrPriceTier){random_price(), random_price(), random_price(), random_price(), random_price()};
 }
 
 TEST("/money/prices", no_split_of_tokens_costs_more_than_the_most)
 {
     for (int i = 0; i < 20000; i++) {
         AcrPrice price = {.base = random_tier()};
-        AcrUsage usage = usage_of(g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 300),
-                                  g_test_rand_int_range(-1, 300), g_test_rand_int_range(0, 300),
-                                  g_test_rand_int_range(-1, 400));
+        AcrUsage usage =
+            usage_of(g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 300), g_test_rand_int_range(-1, 300),
+                     g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 400));
         gint64 sent = acr_usage_sent(&usage), cost = 0;
-        for (int tier = 0, above = 0; tier < g_test_rand_int_range(0, ACR_PRICE_TIERS + 1);
-             tier++) {
+        for (int tier = 0, above = 0; tier < g_test_rand_int_range(0, ACR_PRICE_TIERS + 1); tier++) {
             above += g_test_rand_int_range(1, 400);
             price.tiers[tier].above = above;
             price.tiers[tier].tier = random_tier();
@@ -317,10 +308,8 @@ TEST("/money/prices", the_highest_and_lowest_prices_are_those_of_any)
     g_assert_cmpint(highest.tiers[0].above, ==, 0);
     g_hash_table_iter_init(&rows, table);
     while (g_hash_table_iter_next(&rows, NULL, &row)) {
-        g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), <=,
-                        acr_price_at_most(&highest, 1000000, 1000));
-        g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), >=,
-                        acr_price_at_least(&lowest, 1000000, 1000));
+        g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), <=, acr_price_at_most(&highest, 1000000, 1000));
+        g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), >=, acr_price_at_least(&lowest, 1000000, 1000));
     }
 }
 
@@ -367,18 +356,17 @@ static AcrPrices *prices_from(const char *text, GError **error)
 
 TEST("/money/prices", litellm_rows_go_before_the_table)
 {
-    static const char text[] =
-        "{\"sample_spec\":{\"input_cost_per_token\":\"text\"},"
-        "\"picture\":{\"mode\":\"image_generation\",\"input_cost_per_token\":\"free\"},"
-        "\"gpt-4.1\":{\"litellm_provider\":\"openai\",\"mode\":\"chat\",\"max_tokens\":77,"
-        "\"input_cost_per_token\":1e-06,\"output_cost_per_token\":0.000002,"
-        "\"output_cost_per_token_above_200k_tokens\":3e-06,"
-        "\"input_cost_per_token_above_128k_tokens\":2e-06,"
-        "\"cache_creation_input_token_cost_above_200k_tokens\":5e-06,"
-        "\"input_cost_per_token_batches\":\"ignored\",\"cache_read_input_token_cost\":null},"
-        "\"us.x.m-v1:0\":{\"litellm_provider\":\"bedrock_converse\",\"mode\":\"chat\","
-        "\"input_cost_per_token\":1e-07,\"output_cost_per_token\":0},"
-        "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
+    static const char text[] = "{\"sample_spec\":{\"input_cost_per_token\":\"text\"},"
+                               "\"picture\":{\"mode\":\"image_generation\",\"input_cost_per_token\":\"free\"},"
+                               "\"gpt-4.1\":{\"litellm_provider\":\"openai\",\"mode\":\"chat\",\"max_tokens\":77,"
+                               "\"input_cost_per_token\":1e-06,\"output_cost_per_token\":0.000002,"
+                               "\"output_cost_per_token_above_200k_tokens\":3e-06,"
+                               "\"input_cost_per_token_above_128k_tokens\":2e-06,"
+                               "\"cache_creation_input_token_cost_above_200k_tokens\":5e-06,"
+                               "\"input_cost_per_token_batches\":\"ignored\",\"cache_read_input_token_cost\":null},"
+                               "\"us.x.m-v1:0\":{\"litellm_provider\":\"bedrock_converse\",\"mode\":\"chat\","
+                               "\"input_cost_per_token\":1e-07,\"output_cost_per_token\":0},"
+                               "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPrices) prices = prices_from(text, &error);
     AcrPrice price;
@@ -405,16 +393,15 @@ TEST("/money/prices", litellm_rows_go_before_the_table)
  * highest possible. */
 TEST("/money/prices", service_tiers_have_prices_of_their_own)
 {
-    static const char text[] =
-        "{\"openai/m\":{\"input_cost_per_token\":4e-06,\"output_cost_per_token\":8e-06,"
-        "\"cache_read_input_token_cost\":1e-06,\"cache_creation_input_token_cost\":5e-06,"
-        "\"input_cost_per_token_above_200k_tokens\":6e-06,"
-        "\"input_cost_per_token_flex\":2e-06,\"output_cost_per_token_flex\":4e-06,"
-        "\"input_cost_per_token_above_200k_tokens_flex\":3e-06,"
-        "\"input_cost_per_token_priority\":9e-06,\"output_cost_per_token_priority\":2e-05,"
-        "\"cache_read_input_token_cost_priority\":2e-06},"
-        "\"openai/plain\":{\"input_cost_per_token\":1e-06,\"output_cost_per_token\":1e-06,"
-        "\"input_cost_per_token_flex\":1e-07}}";
+    static const char text[] = "{\"openai/m\":{\"input_cost_per_token\":4e-06,\"output_cost_per_token\":8e-06,"
+                               "\"cache_read_input_token_cost\":1e-06,\"cache_creation_input_token_cost\":5e-06,"
+                               "\"input_cost_per_token_above_200k_tokens\":6e-06,"
+                               "\"input_cost_per_token_flex\":2e-06,\"output_cost_per_token_flex\":4e-06,"
+                               "\"input_cost_per_token_above_200k_tokens_flex\":3e-06,"
+                               "\"input_cost_per_token_priority\":9e-06,\"output_cost_per_token_priority\":2e-05,"
+                               "\"cache_read_input_token_cost_priority\":2e-06},"
+                               "\"openai/plain\":{\"input_cost_per_token\":1e-06,\"output_cost_per_token\":1e-06,"
+                               "\"input_cost_per_token_flex\":1e-07}}";
     static const struct {
         AcrService service;
         AcrPriceTier base, above;
@@ -433,8 +420,7 @@ TEST("/money/prices", service_tiers_have_prices_of_their_own)
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_assert_true(acr_price_for(&price, rows[i].service, &served));
         g_assert_cmpmem(&served.base, sizeof served.base, &rows[i].base, sizeof served.base);
-        g_assert_cmpmem(&served.tiers[0].tier, sizeof served.base, &rows[i].above,
-                        sizeof served.base);
+        g_assert_cmpmem(&served.tiers[0].tier, sizeof served.base, &rows[i].above, sizeof served.base);
     }
     g_assert_true(acr_prices_find(prices, "openai/plain", &price));
     g_assert_false(acr_price_for(&price, ACR_SERVICE_FLEX, &served));
@@ -446,12 +432,11 @@ TEST("/money/prices", service_tiers_have_prices_of_their_own)
 /* The first price of such a row would not bound the others. */
 TEST("/money/prices", rows_of_ranges_are_left_out)
 {
-    static const char text[] =
-        "{\"dashscope/q\":{\"litellm_provider\":\"dashscope\",\"mode\":\"chat\","
-        "\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9,\"tiered_pricing\":["
-        "{\"range\":[0,100],\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9},"
-        "{\"range\":[100,200],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9}]},"
-        "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
+    static const char text[] = "{\"dashscope/q\":{\"litellm_provider\":\"dashscope\",\"mode\":\"chat\","
+                               "\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9,\"tiered_pricing\":["
+                               "{\"range\":[0,100],\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9},"
+                               "{\"range\":[100,200],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9}]},"
+                               "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
     g_autoptr(AcrPrices) prices = prices_from(text, NULL);
     AcrPrice price;
     g_assert_true(acr_prices_find(prices, "vllm/mine", &price));

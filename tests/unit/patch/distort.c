@@ -58,16 +58,14 @@ void case_init(Case *c, GRand *rand)
         c->first = (guint)g_rand_int_range(rand, 0, (gint)total - 2);
         c->n = (guint)g_rand_int_range(rand, 2, (gint)MIN(9, total - c->first) + 1);
         c->at = c->first + (guint)g_rand_int_range(rand, 0, (gint)c->n);
-    } while (is_blank_line(line_at(&c->file, c->first)) ||
-             is_blank_line(line_at(&c->file, c->first + c->n - 1)) ||
+    } while (is_blank_line(line_at(&c->file, c->first)) || is_blank_line(line_at(&c->file, c->first + c->n - 1)) ||
              is_blank_line(line_at(&c->file, c->at)) || opens_block(line_at(&c->file, c->at)) ||
              (c->at == 0 && c->file.encoding->cookie));
     c->kind = (ChangeKind)g_rand_int_range(rand, 0, 3);
     if (*(char *)c->file.ends->pdata[c->at] == '\0' || is_repeated(c))
         c->kind = CHANGE_REPLACE;
     const char *line = line_at(&c->file, c->at);
-    c->changed =
-        g_strdup_printf("%.*schanged = %s", (int)lead_of(line), line, c->file.encoding->words[0]);
+    c->changed = g_strdup_printf("%.*schanged = %s", (int)lead_of(line), line, c->file.encoding->words[0]);
     write_parts(c);
 }
 
@@ -134,8 +132,7 @@ static bool shift_left(Case *c, GRand *rand)
     for (guint k = 0; k < 2; k++)
         for (guint i = 0; i < parts[k]->len; i++) {
             char *line = parts[k]->pdata[i];
-            memmove(line, line + MIN(least, lead_of(line)),
-                    strlen(line + MIN(least, lead_of(line))) + 1);
+            memmove(line, line + MIN(least, lead_of(line)), strlen(line + MIN(least, lead_of(line))) + 1);
         }
     return least > 0;
 }

@@ -40,8 +40,7 @@ static char *statement(const RandomFile *file, GRand *rand)
     case 0:
         return g_strdup_printf("self.%s = %s[%u]", name(rand), name(rand), n);
     case 1:
-        return g_strdup_printf("%s = call_%u(%s, '%s')", name(rand), n, name(rand),
-                               word(file, rand));
+        return g_strdup_printf("%s = call_%u(%s, '%s')", name(rand), n, name(rand), word(file, rand));
     case 2:
         return g_strdup_printf("# %s of %s, number %u", word(file, rand), name(rand), n);
     case 3:
@@ -51,8 +50,7 @@ static char *statement(const RandomFile *file, GRand *rand)
     case 5:
         return g_strdup_printf("return %s_%u and not %s < 3 > 2 & 1", name(rand), n, name(rand));
     case 6:
-        return g_strdup_printf("%s_%u = {'%s': %s}  # %s", name(rand), n, name(rand), name(rand),
-                               word(file, rand));
+        return g_strdup_printf("%s_%u = {'%s': %s}  # %s", name(rand), n, name(rand), name(rand), word(file, rand));
     case 7:
         return g_strdup("pass");
     default:
@@ -139,16 +137,14 @@ GBytes *random_file_bytes(const RandomFile *file, guint from, guint to)
         g_string_append_printf(text, "%s%s", line_at(file, i), (char *)file->ends->pdata[i]);
     g_autoptr(GError) error = NULL;
     gsize len = 0;
-    char *bytes = made(
-        g_convert(text->str, (gssize)text->len, file->encoding->iconv, "UTF-8", NULL, &len, &error),
-        error);
+    char *bytes =
+        made(g_convert(text->str, (gssize)text->len, file->encoding->iconv, "UTF-8", NULL, &len, &error), error);
     return g_bytes_new_take(bytes, len);
 }
 
 char *random_file_text(const RandomFile *file, const void *data, gsize len)
 {
-    g_autofree char *text =
-        g_convert(data, (gssize)len, "UTF-8", file->encoding->iconv, NULL, NULL, NULL);
+    g_autofree char *text = g_convert(data, (gssize)len, "UTF-8", file->encoding->iconv, NULL, NULL, NULL);
     if (!text)
         return NULL;
     const char *from = text + strspn(text, "\r\n");

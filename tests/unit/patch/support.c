@@ -61,10 +61,9 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
         const char *from = strchr(line, ' ') + 1;
         g_autofree char *name = g_strndup(from, strcspn(from, "(:"));
         bool inner = indent_of(lines[i]) > 0 && class_name;
-        g_autofree char *qualname =
-            inner ? g_strconcat(class_name, ".", name, NULL) : g_strdup(name);
-        g_string_append_printf(rows, "%c\t%s\t%u\t%u\t%u\t%u%s\n", is_class ? 'C' : 'D', qualname,
-                               i + 1, i + 1, i + 1, block_last(lines, i), is_class ? "\t" : "");
+        g_autofree char *qualname = inner ? g_strconcat(class_name, ".", name, NULL) : g_strdup(name);
+        g_string_append_printf(rows, "%c\t%s\t%u\t%u\t%u\t%u%s\n", is_class ? 'C' : 'D', qualname, i + 1, i + 1, i + 1,
+                               block_last(lines, i), is_class ? "\t" : "");
         if (is_class) {
             g_free(class_name);
             class_name = g_strdup(name);
@@ -88,8 +87,7 @@ void fixture_open(Fixture *fixture)
     g_assert_no_error(error);
     fixture->snapshot = acr_snapshot_of_worktree(fixture->repo, &error);
     g_assert_no_error(error);
-    fixture->index =
-        acr_index_build(fixture->snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
+    fixture->index = acr_index_build(fixture->snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
 }
 
@@ -148,8 +146,7 @@ static bool take_line(Layout *layout, const char *line)
     return true;
 }
 
-static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
-                     GError **error)
+static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error)
 {
     gsize len = 0;
     const char *data = g_bytes_get_data(source, &len);
@@ -188,8 +185,7 @@ static guint lint_of(GBytes *bytes)
     return n;
 }
 
-static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error)
+static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why, GError **error)
 {
     guint *calls = ctx;
     if (calls)
@@ -207,8 +203,7 @@ static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
     return true;
 }
 
-static bool no_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
-                    char **out_why, GError **error)
+static bool no_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why, GError **error)
 {
     *out_why = g_strdup("the linter crashed");
     for (gsize i = 0; i < n; i++)

@@ -75,14 +75,12 @@ static GBytes *section_bytes(const Section *section, char **words)
         else
             g_string_append_c(text, *at);
     }
-    while (has_word(words, "no-newline") && text->len > 0 &&
-           strchr("\r\n", text->str[text->len - 1]))
+    while (has_word(words, "no-newline") && text->len > 0 && strchr("\r\n", text->str[text->len - 1]))
         g_string_truncate(text, text->len - 1);
     if (!has_word(words, "latin-1"))
         return g_string_free_to_bytes(g_steal_pointer(&text));
     gsize len = 0;
-    char *latin = made(
-        g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error), error);
+    char *latin = made(g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error), error);
     return g_bytes_new_take(latin, len);
 }
 
@@ -139,8 +137,7 @@ static void set_up(Run *run)
         } else if (strcmp(section->kind, "answer") == 0) {
             run->answer = section_bytes(section, words);
         } else if (strcmp(section->kind, "hint") == 0) {
-            AcrPatchHint hint = {g_intern_string(words[0]),
-                                 (guint)g_ascii_strtoull(words[1], NULL, 10),
+            AcrPatchHint hint = {g_intern_string(words[0]), (guint)g_ascii_strtoull(words[1], NULL, 10),
                                  (guint)g_ascii_strtoull(words[2], NULL, 10)};
             g_array_append_val(run->hints, hint);
         } else if (strcmp(section->kind, "referee") == 0) {
@@ -162,8 +159,8 @@ static char *edits_text(const AcrPatchResult *result)
     for (guint i = 0; i < result->edits->len; i++) {
         const AcrEditOutcome *outcome = result->edits->pdata[i];
         g_string_append_printf(text, "%s %s %s %u-%u\n", outcome->file ? outcome->file : "-",
-                               acr_level_name(outcome->level),
-                               acr_edit_status_name(outcome->status), outcome->start, outcome->end);
+                               acr_level_name(outcome->level), acr_edit_status_name(outcome->status), outcome->start,
+                               outcome->end);
     }
     return g_strdup(text->str);
 }
@@ -176,8 +173,7 @@ static void check_file(const Run *run, const Section *section)
     g_assert_nonnull(run->result.overlay);
     g_autoptr(GBytes) got = made(acr_overlay_read(run->result.overlay, words[0], &error), error);
     gsize wanted_len = 0, got_len = 0;
-    const void *wanted_data = g_bytes_get_data(wanted, &wanted_len),
-               *got_data = g_bytes_get_data(got, &got_len);
+    const void *wanted_data = g_bytes_get_data(wanted, &wanted_len), *got_data = g_bytes_get_data(got, &got_len);
     if (!g_bytes_equal(wanted, got))
         g_test_message("got:\n%.*s", (int)got_len, (const char *)got_data);
     g_assert_cmpmem(got_data, got_len, wanted_data, wanted_len);

@@ -13,8 +13,7 @@ static void write_module(Fixture *fixture, const char *path, guint lines)
     for (guint m = 0; m < METHODS; m++) {
         g_string_append_printf(text, "def method_%u(first, second):\n", m);
         for (guint i = 0; i < lines; i++)
-            g_string_append_printf(text, "    value_%u = first.compute(second, %u, 'text')\n", i,
-                                   m * 1000 + i);
+            g_string_append_printf(text, "    value_%u = first.compute(second, %u, 'text')\n", i, m * 1000 + i);
         g_string_append(text, "    return first\n\n\n");
     }
     fixture_write(fixture, path, text->str, text->len);
@@ -28,14 +27,11 @@ static void append_edit(GString *answer, const char *path, guint method, guint l
                            "    something_else_entirely()\n",
                            path, method);
     for (guint i = 1; i < lines; i++)
-        g_string_append_printf(answer, "    value_%u = first.compute(second, %u, 'text')\n", i,
-                               method * 1000 + i);
-    g_string_append(answer,
-                    "    return first, second, 1\n</original>\n<patched>\n    pass\n</patched>\n");
+        g_string_append_printf(answer, "    value_%u = first.compute(second, %u, 'text')\n", i, method * 1000 + i);
+    g_string_append(answer, "    return first, second, 1\n</original>\n<patched>\n    pass\n</patched>\n");
 }
 
-static void apply(Fixture *fixture, const char *answer, const AcrPatchHint *hints, gsize n_hints,
-                  AcrPatchResult *out)
+static void apply(Fixture *fixture, const char *answer, const AcrPatchHint *hints, gsize n_hints, AcrPatchResult *out)
 {
     g_autoptr(GError) error = NULL;
     AcrPatchContext context = {.snapshot = fixture->snapshot,
@@ -68,8 +64,7 @@ FIXTURE_TEST("/patch/feedback", located_code_is_shown_though_edits_fill_the_mess
         append_edit(answer, "a.py", i, 60);
     apply(fixture, answer->str, &hint, 1, &result);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
-    g_assert_nonnull(
-        strstr(result.message, "other.py, lines 1-5, in method_0:\n```\ndef method_0("));
+    g_assert_nonnull(strstr(result.message, "other.py, lines 1-5, in method_0:\n```\ndef method_0("));
     g_assert_nonnull(strstr(result.message, "\nEdit 30 (a.py): "));
     g_assert_cmpuint(count(result.message, "```\n") % 2, ==, 0);
 }
@@ -85,8 +80,7 @@ FIXTURE_TEST("/patch/feedback", every_edit_has_its_share)
     apply(fixture, answer->str, NULL, 0, &result);
     for (guint i = 0; i < 8; i++) {
         g_autofree char *shown =
-            g_strdup_printf("a.py, lines %u-%u, in method_%u:\n```\ndef method_%u(", i * 104 + 1,
-                            i * 104 + 102, i, i);
+            g_strdup_printf("a.py, lines %u-%u, in method_%u:\n```\ndef method_%u(", i * 104 + 1, i * 104 + 102, i, i);
         g_assert_nonnull(strstr(result.message, shown));
     }
 }
@@ -143,8 +137,7 @@ FIXTURE_TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alo
     } rows[] = {
         {"", true},
         {"I cannot see the code.", true},
-        {"<file>a.py</file>\n<original>\nnowhere()\n</original>\n<patched>\nx\n</patched>\n",
-         false},
+        {"<file>a.py</file>\n<original>\nnowhere()\n</original>\n<patched>\nx\n</patched>\n", false},
         {"<file>a.py</file>\n<original>\ndef method_1(first, second):\n</original>\n<patched>\n"
          "def method_1(first):\n</patched>\n",
          false},
@@ -166,8 +159,7 @@ FIXTURE_TEST("/patch/feedback", a_definition_that_is_shown_is_not_shown_again)
     fixture_open(fixture);
     append_edit(answer, "a.py", 3, 12);
     for (guint i = 8; i < 12; i++) { /* more than half of the quote resembles the file */
-        g_autofree char *line =
-            g_strdup_printf("    value_%u = first.compute(second, %u, 'text')\n", i, 3000 + i);
+        g_autofree char *line = g_strdup_printf("    value_%u = first.compute(second, %u, 'text')\n", i, 3000 + i);
         g_string_replace(answer, line, "    nothing_of_the_kind[at] += an_other\n", 1);
     }
     apply(fixture, answer->str, NULL, 0, &result);

@@ -11,8 +11,7 @@
 static double apply_seconds(Fixture *fixture, const char *answer, gsize len, AcrPatchResult *out)
 {
     g_autoptr(GError) error = NULL;
-    AcrPatchContext context = {
-        .snapshot = fixture->snapshot, .index = fixture->index, .referee = stub_referee()};
+    AcrPatchContext context = {.snapshot = fixture->snapshot, .index = fixture->index, .referee = stub_referee()};
     clock_t from = clock();
     assert_ok(acr_patch_apply(&context, answer, len, out, &error), error);
     double seconds = (double)(clock() - from) / CLOCKS_PER_SEC;
@@ -24,8 +23,7 @@ static void make_big_file(Fixture *fixture, guint n)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < n; i++)
-        g_string_append_printf(text, "value_%u = compute(%u, 'some text') + other_%u\n", i, i * 7,
-                               i % 13);
+        g_string_append_printf(text, "value_%u = compute(%u, 'some text') + other_%u\n", i, i * 7, i % 13);
     fixture_init(fixture);
     fixture_write(fixture, "big.py", text->str, text->len);
     fixture_open(fixture);
@@ -39,9 +37,7 @@ TEST("/patch/limits", ten_thousand_edits_are_bounded)
     make_big_file(&fixture, 2000);
     for (guint i = 0; i < 10000; i++)
         g_string_append_printf(
-            answer,
-            "<file>big.py</file>\n<original>value_%u = compute(</original>\n<patched>a</patched>\n",
-            i);
+            answer, "<file>big.py</file>\n<original>value_%u = compute(</original>\n<patched>a</patched>\n", i);
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
     g_assert_cmpuint(result.edits->len, ==, ACR_PATCH_MAX_EDITS + 1);
@@ -64,8 +60,7 @@ static void fill(GString *answer, const char *piece)
 
 TEST("/patch/limits", long_answer_is_bounded)
 {
-    static const char *const pieces[] = {"<",         "<original>\n", "a\n", "</original>",
-                                         "<patched>", "```\n",        " "};
+    static const char *const pieces[] = {"<", "<original>\n", "a\n", "</original>", "<patched>", "```\n", " "};
     for (gsize k = 0; k < G_N_ELEMENTS(pieces); k++) {
         g_auto(Fixture) fixture = {0};
         g_auto(AcrPatchResult) result = {0};
@@ -133,8 +128,8 @@ TEST("/patch/limits", answer_that_is_cut_is_refused)
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     make_big_file(&fixture, 10);
-    g_autoptr(GString) answer = g_string_new(
-        "<file>big.py</file>\n<original>value_1 = </original>\n<patched>v = </patched>\n");
+    g_autoptr(GString) answer =
+        g_string_new("<file>big.py</file>\n<original>value_1 = </original>\n<patched>v = </patched>\n");
     while (answer->len <= ACR_PATCH_MAX_ANSWER)
         g_string_append(answer, "and so on, and so on, and so on\n");
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
@@ -178,8 +173,7 @@ FIXTURE_TEST("/patch/limits", quote_far_longer_than_its_file_is_nowhere)
 FIXTURE_TEST("/patch/limits", equal_lines_are_bounded)
 {
     g_auto(AcrPatchResult) result = {0};
-    g_autoptr(GString) text = g_string_new(NULL),
-                       answer = g_string_new("<file>same.py</file><original>");
+    g_autoptr(GString) text = g_string_new(NULL), answer = g_string_new("<file>same.py</file><original>");
     for (guint i = 0; i < 100000; i++)
         g_string_append(text, "pass\n");
     g_string_append_len(answer, text->str, (gssize)text->len / 2);
@@ -199,8 +193,8 @@ TEST("/patch/limits", similarity_in_twenty_thousand_lines)
     g_autoptr(GString) answer = g_string_new("<file>big.py</file>\n<original>\n");
     make_big_file(&fixture, 20000);
     for (guint i = 9000; i < 9030; i++)
-        g_string_append_printf(answer, "value_%u = compute(%u, 'some text') %s other_%u\n", i,
-                               i * 7, i == 9010 ? "-" : "+", i % 13);
+        g_string_append_printf(answer, "value_%u = compute(%u, 'some text') %s other_%u\n", i, i * 7,
+                               i == 9010 ? "-" : "+", i % 13);
     g_string_append(answer, "</original>\n<patched>\nvalue = 1\n</patched>\n");
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
     g_assert_nonnull(strstr(result.message, "big.py, lines 9001-9030"));

@@ -23,13 +23,11 @@ static void check(const AcrEdit *edit, const char *file, const char *original, c
     g_assert_cmpstr(edit->patched, ==, patched);
 }
 
-#define EDIT(file, o, p)                                                                           \
-    "<file>" file "</file>\n<original>\n" o "\n</original>\n<patched>\n" p "\n</patched>\n"
+#define EDIT(file, o, p) "<file>" file "</file>\n<original>\n" o "\n</original>\n<patched>\n" p "\n</patched>\n"
 
 TEST("/patch/parse", answer_without_edits_has_none)
 {
-    g_autoptr(GPtrArray) empty = parse(""),
-                         talk = parse("I cannot see the code in `<original>` tags.\n");
+    g_autoptr(GPtrArray) empty = parse(""), talk = parse("I cannot see the code in `<original>` tags.\n");
     g_assert_cmpuint(empty->len, ==, 0);
     g_assert_cmpuint(talk->len, ==, 0);
 }
@@ -39,9 +37,8 @@ TEST("/patch/parse", edits_in_one_fence_many_fences_or_none)
     static const char *const texts[] = {
         EDIT("a.py", "x = 1", "x = 2") EDIT("b.py", "y", "z"),
         "```\n" EDIT("a.py", "x = 1", "x = 2") EDIT("b.py", "y", "z") "```\n",
-        "# modification 1\n```python\n" EDIT(
-            "a.py", "x = 1", "x = 2") "```\nand then\n# modification 2\n```\n" EDIT("b.py", "y",
-                                                                                    "z") "```",
+        "# modification 1\n```python\n" EDIT("a.py", "x = 1", "x = 2") "```\nand then\n# modification 2\n```\n" EDIT(
+            "b.py", "y", "z") "```",
         "```\n" EDIT("a.py", "x = 1", "x = 2") "Some words.\n" EDIT("b.py", "y", "z"),
         "1. <file>a.py</file><original>x = 1</original><patched>x = 2</patched> <file>b.py</file> "
         "<original>y</original> "
@@ -59,9 +56,8 @@ TEST("/patch/parse", edits_in_one_fence_many_fences_or_none)
 
 TEST("/patch/parse", file_counts_until_the_next)
 {
-    g_autoptr(GPtrArray) edits =
-        parse("<file> a.py\n</file><original>1</original><patched>2</patched>\n"
-              "<original>3</original>\n<patched>4</patched>\n" EDIT("b.py", "5", "6"));
+    g_autoptr(GPtrArray) edits = parse("<file> a.py\n</file><original>1</original><patched>2</patched>\n"
+                                       "<original>3</original>\n<patched>4</patched>\n" EDIT("b.py", "5", "6"));
     g_assert_cmpuint(edits->len, ==, 3);
     check(edit(edits, 0), "a.py", "1", "2");
     check(edit(edits, 1), "a.py", "3", "4");
@@ -101,9 +97,9 @@ TEST("/patch/parse", contents_keep_all_but_the_outer_line_ends)
 
 TEST("/patch/parse", fence_inside_the_tags_is_taken_off)
 {
-    g_autoptr(GPtrArray) edits = parse(
-        "<file>a.py</file>\n<original>\n```python\n  a\n```\n</original>\n<patched>\n```\n  b\n"
-        "```\n</patched>\n");
+    g_autoptr(GPtrArray) edits =
+        parse("<file>a.py</file>\n<original>\n```python\n  a\n```\n</original>\n<patched>\n```\n  b\n"
+              "```\n</patched>\n");
     check(edit(edits, 0), "a.py", "  a", "  b");
 }
 
@@ -111,9 +107,8 @@ TEST("/patch/parse", tag_names_inside_the_code_are_code)
 {
     const char *code = "text = \"<original>\" + body + \"</original>\"\nend = '</patched>'; more = "
                        "'<file>x</file>'";
-    g_autofree char *text = g_strdup_printf(
-        "<file>a.py</file>\n<original>\n%s\n</original>\n<patched>\n%s\nz\n</patched>\n", code,
-        code);
+    g_autofree char *text =
+        g_strdup_printf("<file>a.py</file>\n<original>\n%s\n</original>\n<patched>\n%s\nz\n</patched>\n", code, code);
     g_autofree char *patched = g_strconcat(code, "\nz", NULL);
     g_autoptr(GPtrArray) edits = parse(text);
     g_assert_cmpuint(edits->len, ==, 1);
@@ -122,9 +117,8 @@ TEST("/patch/parse", tag_names_inside_the_code_are_code)
 
 TEST("/patch/parse", quoted_search_result_is_no_edit)
 {
-    g_autoptr(GPtrArray) edits =
-        parse("As seen in\n<file>a.py</file>\n<class>A</class> <func>f</func>\n<code>\n1 "
-              "x\n</code>\n" EDIT("b.py", "5", "6"));
+    g_autoptr(GPtrArray) edits = parse("As seen in\n<file>a.py</file>\n<class>A</class> <func>f</func>\n<code>\n1 "
+                                       "x\n</code>\n" EDIT("b.py", "5", "6"));
     g_assert_cmpuint(edits->len, ==, 1);
     check(edit(edits, 0), "b.py", "5", "6");
 }
@@ -147,9 +141,8 @@ TEST("/patch/parse", other_forms_and_their_bytes)
     const char *text = "a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\nand\n"
                        "--- a/b.py\n+++ b/b.py\n@@ -7,2 +7,2 @@ def f():\n 3\n-4\n+5\n"
                        "@@ -90 +90 @@\n-6\n+7\n\nlast:\n" EDIT("c.py", "8", "9");
-    static const char *const parts[] = {
-        "<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n", " 3\n-4\n+5\n", "-6\n+7\n",
-        "<file>c.py</file>\n<original>\n8\n</original>\n<patched>\n9\n</patched>"};
+    static const char *const parts[] = {"<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n", " 3\n-4\n+5\n", "-6\n+7\n",
+                                        "<file>c.py</file>\n<original>\n8\n</original>\n<patched>\n9\n</patched>"};
     g_autoptr(GPtrArray) edits = parse(text);
     g_assert_cmpuint(edits->len, ==, 4);
     check(edit(edits, 0), "a.py", "1", "2");
@@ -161,16 +154,14 @@ TEST("/patch/parse", other_forms_and_their_bytes)
     g_assert_cmpuint(edit(edits, 1)->line, ==, 7);
     g_assert_cmpuint(edit(edits, 2)->line, ==, 90);
     for (guint i = 0; i < edits->len; i++) {
-        g_autofree char *part =
-            g_strndup(text + edit(edits, i)->off, edit(edits, i)->end - edit(edits, i)->off);
+        g_autofree char *part = g_strndup(text + edit(edits, i)->off, edit(edits, i)->end - edit(edits, i)->off);
         g_assert_cmpstr(part, ==, parts[i]);
     }
 }
 
 TEST("/patch/parse", every_cut_of_a_block_is_a_reading)
 {
-    g_autoptr(GPtrArray) edits =
-        parse("a.rst\n<<<<<<< SEARCH\nA\n=====\n=======\nB\n=====\n>>>>>>> REPLACE\n");
+    g_autoptr(GPtrArray) edits = parse("a.rst\n<<<<<<< SEARCH\nA\n=====\n=======\nB\n=====\n>>>>>>> REPLACE\n");
     g_assert_cmpuint(edits->len, ==, 1);
     check(edit(edits, 0), "a.rst", "A\n=====", "B\n=====");
     /* The reading that would insert the block's own divider into the file is missing. */
@@ -206,8 +197,8 @@ TEST("/patch/parse", name_in_front_of_a_block)
         {"", NULL},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autofree char *text = g_strdup_printf(
-            "%s\n\n```python\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```\n", rows[i].line);
+        g_autofree char *text =
+            g_strdup_printf("%s\n\n```python\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```\n", rows[i].line);
         g_autoptr(GPtrArray) edits = parse(text);
         g_assert_cmpuint(edits->len, ==, 1);
         g_assert_cmpstr(edit(edits, 0)->file, ==, rows[i].file);
@@ -253,9 +244,8 @@ TEST("/patch/parse", talk_is_no_diff)
 
 TEST("/patch/parse", answer_need_not_end_in_a_nul)
 {
-    static const char *const texts[] = {"<<<<<<< SEARCH", "--- a/b\n+++ b/c", "```diff\n@@",
-                                        "<file>a",        "<original",        "a.py\n```",
-                                        "diff --git a/x"};
+    static const char *const texts[] = {"<<<<<<< SEARCH", "--- a/b\n+++ b/c", "```diff\n@@",   "<file>a",
+                                        "<original",      "a.py\n```",        "diff --git a/x"};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         for (gsize len = 0; len <= strlen(texts[i]); len++) {
             g_autofree char *exact = g_memdup2(texts[i], len);

@@ -49,8 +49,7 @@ static guint count_landed(const char *name, bool wanted, guint *out_n)
     fixture_open(&fixture);
     *out_n = 0;
     for (guint i = 0; lines[i] && *lines[i]; i++) {
-        bool any =
-            lands(&fixture, lines[i], "out = Decimal(0)") || lands(&fixture, lines[i], "out = 0");
+        bool any = lands(&fixture, lines[i], "out = Decimal(0)") || lands(&fixture, lines[i], "out = 0");
         if (any != wanted)
             g_test_message("%s: %s", any ? "lands" : "refused", lines[i]);
         landed += any;

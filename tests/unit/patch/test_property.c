@@ -62,8 +62,8 @@ static void show(const Case *c, guint k, const char *answer, GBytes *after)
     g_autoptr(GString) before = g_string_new(NULL);
     for (guint i = 0; i < c->file.lines->len; i++)
         g_string_append_printf(before, "%3u %s\n", i + 1, line_at(&c->file, i));
-    g_test_message("%s, line %u, change %d\n%s\n%s\n%s", distortions[k].name, c->at + 1, c->kind,
-                   before->str, answer, text ? text : "not of the encoding");
+    g_test_message("%s, line %u, change %d\n%s\n%s\n%s", distortions[k].name, c->at + 1, c->kind, before->str, answer,
+                   text ? text : "not of the encoding");
 }
 
 /* Whether `after` begins with the file's lines [0, to) and ends with its lines [from, n). */
@@ -175,9 +175,8 @@ TEST("/patch/property", distorted_quotes_land_or_are_refused)
     }
     for (guint k = 0; k < N_DISTORTIONS; k++) {
         guint n = MAX(tally.tried[k], 1);
-        g_test_message("%-24s %6u cases, landed %5.1f %%, indented otherwise %4.1f %%",
-                       distortions[k].name, tally.tried[k], 100.0 * tally.landed[k] / n,
-                       100.0 * tally.bent[k] / n);
+        g_test_message("%-24s %6u cases, landed %5.1f %%, indented otherwise %4.1f %%", distortions[k].name,
+                       tally.tried[k], 100.0 * tally.landed[k] / n, 100.0 * tally.bent[k] / n);
     }
     for (guint k = 0; k < N_DISTORTIONS; k++)
         g_assert_cmpuint(tally.landed[k] * 100, >=, distortions[k].floor * tally.tried[k]);
@@ -189,9 +188,8 @@ TEST("/patch/property", distorted_quotes_land_or_are_refused)
  * *out_first is the line of the first region, 1-based; each next one is n + 1 lines below. */
 static void repeat_region(const Case *c, guint times, RandomFile *out, guint *out_first)
 {
-    *out = (RandomFile){.lines = g_ptr_array_new_with_free_func(g_free),
-                        .ends = g_ptr_array_new(),
-                        .encoding = c->file.encoding};
+    *out = (RandomFile){
+        .lines = g_ptr_array_new_with_free_func(g_free), .ends = g_ptr_array_new(), .encoding = c->file.encoding};
     const char *lead = c->file.tabs ? "\t" : "    ";
     const char *head = c->file.encoding->cookie ? line_at(&c->file, 0) : "# methods";
     g_ptr_array_add(out->lines, g_strdup(head));
@@ -236,24 +234,20 @@ static bool check_equal_places(Case *c, GRand *rand, guint k, Decision decision)
     if (!distortions[k].distort(c, rand))
         return false;
     g_autofree char *edit = answer_of(c);
-    g_autofree char *words = decision == BY_WORDS ? g_strdup_printf("In `method_%u`:", meant)
-                                                  : g_strdup("Here is the change.");
+    g_autofree char *words =
+        decision == BY_WORDS ? g_strdup_printf("In `method_%u`:", meant) : g_strdup("Here is the change.");
     g_autofree char *answer = g_strconcat(words, "\n", edit, NULL);
     AcrPatchHint hint = {"a.py", first, first + times * step};
     if (decision == BY_HINT)
         hint = (AcrPatchHint){"a.py", first + meant * step, first + (meant + 1) * step - 1};
     open_many(&many, &fixture);
-    AcrPatchContext context = {.snapshot = fixture.snapshot,
-                               .index = fixture.index,
-                               .hints = &hint,
-                               .n_hints = decision >= BY_HINT};
+    AcrPatchContext context = {
+        .snapshot = fixture.snapshot, .index = fixture.index, .hints = &hint, .n_hints = decision >= BY_HINT};
     assert_ok(acr_patch_apply(&context, answer, strlen(answer), &result, &error), error);
     const AcrEditOutcome *outcome = result.edits->pdata[0];
-    AcrEditStatus expected =
-        decision == BY_WORDS || decision == BY_HINT ? ACR_EDIT_APPLIED : ACR_EDIT_AMBIGUOUS;
+    AcrEditStatus expected = decision == BY_WORDS || decision == BY_HINT ? ACR_EDIT_APPLIED : ACR_EDIT_AMBIGUOUS;
     if (k == 0 && outcome->status != expected)
-        g_test_message("decision %d, method_%u\n%s\n%s", (int)decision, meant, answer,
-                       result.message);
+        g_test_message("decision %d, method_%u\n%s\n%s", (int)decision, meant, answer, result.message);
     if (k == 0)
         g_assert_cmpint(outcome->status, ==, expected);
     if (outcome->status != ACR_EDIT_APPLIED)

@@ -4,10 +4,9 @@
 
 #include "support.h"
 
-#define BODY                                                                                       \
-    "def f(items):\n    for item in items:\n        seen = 1\n        last = 1\n    return 1\n"
-#define EDIT(path)                                                                                 \
-    "<file>" path "</file>\n<original>\n        last = 1\n</original>\n<patched>\n    last = 2\n"  \
+#define BODY "def f(items):\n    for item in items:\n        seen = 1\n        last = 1\n    return 1\n"
+#define EDIT(path)                                                                                                     \
+    "<file>" path "</file>\n<original>\n        last = 1\n</original>\n<patched>\n    last = 2\n"                      \
     "</patched>\n"
 /* The results of the two readings of the edit, the more probable first. */
 #define FIRST "        seen = 1\n    last = 2\n"
@@ -19,15 +18,13 @@ typedef struct {
     guint asked, files, versions, compiled;
 } Linter;
 
-static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
-                     GError **error)
+static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error)
 {
     ((Linter *)ctx)->compiled++;
     return stub_referee()->compiles(NULL, path, source, out_ok, out_message, error);
 }
 
-static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error)
+static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why, GError **error)
 {
     Linter *linter = ctx;
     linter->asked++;
@@ -42,15 +39,13 @@ static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
     return false;
 }
 
-static bool apply(Fixture *fixture, Linter *linter, const char *answer, AcrPatchResult *out,
-                  GError **error)
+static bool apply(Fixture *fixture, Linter *linter, const char *answer, AcrPatchResult *out, GError **error)
 {
     AcrReferee referee = *stub_referee();
     referee.ctx = linter;
     referee.compiles = compiles;
     referee.lint = lint;
-    AcrPatchContext context = {
-        .snapshot = fixture->snapshot, .index = fixture->index, .referee = &referee};
+    AcrPatchContext context = {.snapshot = fixture->snapshot, .index = fixture->index, .referee = &referee};
     return acr_patch_apply(&context, answer, strlen(answer), out, error);
 }
 
@@ -131,8 +126,8 @@ TEST("/patch/referee", an_error_of_the_lint_ends_the_whole)
     g_autoptr(GError) error = NULL;
     Linter linter = {.worse = NULL};
     make_files(&fixture);
-    assert_fails_with(apply(&fixture, &linter, EDIT("a.py"), &result, &error), error,
-                      ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
+    assert_fails_with(apply(&fixture, &linter, EDIT("a.py"), &result, &error), error, ACR_PATCH_ERROR,
+                      ACR_PATCH_ERROR_FAILED);
 }
 
 FIXTURE_TEST("/patch/referee", what_is_too_large_is_not_linted)
@@ -177,8 +172,7 @@ FIXTURE_TEST("/patch/referee", it_is_given_few_versions_of_a_file)
     g_autoptr(GString) text = g_string_new(NULL), answer = g_string_new(NULL);
     Linter linter = {.worse = worse};
     for (guint i = 0; i < 5; i++) {
-        g_string_append_printf(text, "for item in items:\n        seen = %u\n        last = %u\n",
-                               i, i);
+        g_string_append_printf(text, "for item in items:\n        seen = %u\n        last = %u\n", i, i);
         g_string_append_printf(answer,
                                "<file>a.py</file>\n<original>\n        last = %u\n</original>\n"
                                "<patched>\n    last = %u\n</patched>\n",

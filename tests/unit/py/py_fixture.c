@@ -16,8 +16,8 @@ static void copy_files(const char *from, const char *to)
     g_autoptr(GError) error = NULL;
     g_autoptr(GDir) dir = made(g_dir_open(from, 0, &error), error);
     for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
-        g_autofree char *source = g_build_filename(from, name, NULL),
-                        *target = g_build_filename(to, name, NULL), *text = NULL;
+        g_autofree char *source = g_build_filename(from, name, NULL), *target = g_build_filename(to, name, NULL),
+                        *text = NULL;
         gsize len;
         if (!g_str_has_suffix(name, ".py"))
             continue;
@@ -92,8 +92,7 @@ char *probe(AcrPython *python, const char *function, const char *argument)
     return g_strndup(data, len);
 }
 
-void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code,
-                 const char *message)
+void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code, const char *message)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of("the\targument\nin two lines"), out = NULL;
@@ -107,9 +106,7 @@ void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, Ac
 int main(int argc, char **argv)
 {
     if (argc >= 2 && argv[1][0] == '/')
-        return acr_python_work(argc == 2 ? ACR_PYTHON_REFEREE : ACR_PYTHON_OUTLINES, argv[1], NULL)
-                   ? 0
-                   : 1;
+        return acr_python_work(argc == 2 ? ACR_PYTHON_REFEREE : ACR_PYTHON_OUTLINES, argv[1], NULL) ? 0 : 1;
     int failed = run_tests(argc, argv);
     no_python();
     if (shared_dir)

@@ -20,6 +20,5 @@ const char *package_dir(void);
 /* The result of acr.probe.FUNCTION(argument) as text; owned. The call must succeed. */
 char *probe(AcrPython *python, const char *function, const char *argument);
 /* The same call must fail with that code and exactly that message (NULL: any). */
-void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code,
-                 const char *message);
+void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code, const char *message);
 GBytes *bytes_of(const char *text); /* owned */

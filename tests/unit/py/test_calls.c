@@ -33,15 +33,13 @@ TEST("/py/calls", every_registered_call_binds)
         g_autoptr(GError) error = NULL;
         g_string_append_c(text, '(');
         for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++)
-            g_string_append_printf(
-                text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'",
-                p ? ", " : "", specs[i].params[p].name, p);
+            g_string_append_printf(text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'",
+                                   p ? ", " : "", specs[i].params[p].name, p);
         g_string_append_c(text, ')');
         bool ok = made(acr_python_bind_call(the_python(), NULL, text->str, &call, &error), error);
         g_assert_true(ok && call.spec == &specs[i]);
         for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++) {
-            g_autofree char *value =
-                g_strdup_printf(specs[i].params[p].type == ACR_PARAM_INTEGER ? "1%u" : "v%u", p);
+            g_autofree char *value = g_strdup_printf(specs[i].params[p].type == ACR_PARAM_INTEGER ? "1%u" : "v%u", p);
             g_assert_cmpstr(call.values[p], ==, value);
         }
     }
@@ -52,16 +50,14 @@ TEST("/py/calls", calls_as_models_write_them)
     binds(" search_class ( 'Prefix' ) \n", "search_class(\"Prefix\")");
     binds("search_method_in_class(class_name=\"P\", method_name='__mul__')",
           "search_method_in_class(\"__mul__\", \"P\")");
-    binds("get_code_around_line('a.py', '10', window_size=0x5)",
-          "get_code_around_line(\"a.py\", 10, 5)");
+    binds("get_code_around_line('a.py', '10', window_size=0x5)", "get_code_around_line(\"a.py\", 10, 5)");
 }
 
 TEST("/py/calls", misfits_are_told)
 {
     refused("", "not a Python call");
     refused("search_class(", "not a Python call");
-    refused("search_class()",
-            "missing a required argument: 'class_name'; usage: search_class(class_name: str)");
+    refused("search_class()", "missing a required argument: 'class_name'; usage: search_class(class_name: str)");
     refused("drop_table('x')", "there are: search_class");
     refused("search_class(x)", "in quotes");
     refused("search_class('\\ud800')", "surrogate");
@@ -72,8 +68,7 @@ TEST("/py/calls", text_that_is_no_utf8_is_repaired)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
-    assert_ok(acr_python_bind_call(the_python(), NULL, "search_class('\xff')", &call, &error),
-              error);
+    assert_ok(acr_python_bind_call(the_python(), NULL, "search_class('\xff')", &call, &error), error);
     g_assert_cmpstr(call.values[0], ==, "\xef\xbf\xbd");
 }
 

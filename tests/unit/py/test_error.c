@@ -27,21 +27,19 @@ TEST("/py/error", exit_memory_and_import_have_codes)
 {
     fails("raise_exit", ACR_PY_ERROR_EXIT, "SystemExit: 3");
     fails("raise_memory", ACR_PY_ERROR_MEMORY, "MemoryError");
-    fails("raise_import", ACR_PY_ERROR_ENVIRONMENT,
-          "ModuleNotFoundError: No module named 'no_such_module_anywhere'");
+    fails("raise_import", ACR_PY_ERROR_ENVIRONMENT, "ModuleNotFoundError: No module named 'no_such_module_anywhere'");
     fails("recurse", ACR_PY_ERROR_FAILED, NULL);
 }
 
 TEST("/py/error", wrong_calls_fail)
 {
-    fails("not_bytes", ACR_PY_ERROR_FAILED,
-          "TypeError: acr.probe.not_bytes returned str, not bytes");
+    fails("not_bytes", ACR_PY_ERROR_FAILED, "TypeError: acr.probe.not_bytes returned str, not bytes");
     fails("no_such_function", ACR_PY_ERROR_FAILED,
           "AttributeError: module 'acr.probe' has no attribute 'no_such_function'");
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) out = NULL;
-    assert_fails_with(acr_python_call(the_python(), "no_such_module", "f", NULL, 0, &out, &error),
-                      error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    assert_fails_with(acr_python_call(the_python(), "no_such_module", "f", NULL, 0, &out, &error), error, ACR_PY_ERROR,
+                      ACR_PY_ERROR_ENVIRONMENT);
 }
 
 TEST("/py/error", long_text_is_cut)

@@ -8,8 +8,7 @@
 TEST("/py/interpreter", starts_isolated_with_its_own_executable)
 {
     g_autofree char *facts = probe(the_python(), "facts", "");
-    g_autofree char *expected =
-        g_strdup_printf("1\n1\nTrue\n%s\nutf-8\n0\nFalse\nFalse", ACR_PYTHON_EXECUTABLE);
+    g_autofree char *expected = g_strdup_printf("1\n1\nTrue\n%s\nutf-8\n0\nFalse\nFalse", ACR_PYTHON_EXECUTABLE);
     g_assert_cmpstr(facts, ==, expected);
 }
 
@@ -92,8 +91,7 @@ static void refused(const char *dir, const char *said)
 
 TEST("/py/interpreter", missing_package_is_named)
 {
-    refused("/nonexistent",
-            "acr-host's Python files are missing: no '/nonexistent/acr/__init__.py'");
+    refused("/nonexistent", "acr-host's Python files are missing: no '/nonexistent/acr/__init__.py'");
 }
 
 TEST("/py/interpreter", broken_package_is_told)

@@ -27,8 +27,7 @@ TEST("/py/interpreter_thread", any_bytes_pass)
 static void ended(const char *function, gint64 at_most_ms)
 {
     gint64 start = g_get_monotonic_time();
-    probe_fails(the_python(), function, 100, ACR_PY_ERROR_TIMEOUT,
-                "Python took longer than 100 ms");
+    probe_fails(the_python(), function, 100, ACR_PY_ERROR_TIMEOUT, "Python took longer than 100 ms");
     gint64 took_ms = (g_get_monotonic_time() - start) / 1000;
     g_assert_cmpint(took_ms, >=, 99);
     g_assert_cmpint(took_ms, <, at_most_ms);
@@ -133,9 +132,8 @@ static void lost_alone(void)
     g_assert_cmpint(took_ms, >=, ACR_PY_GRACE_MS);
     g_assert_cmpint(took_ms, <, ACR_PY_GRACE_MS + 20000);
     g_assert_cmpint(pthread_join(waiting, NULL), ==, 0);
-    probe_fails(
-        python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
-        "the Python interpreter cannot be used: an earlier job did not end by its deadline");
+    probe_fails(python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
+                "the Python interpreter cannot be used: an earlier job did not end by its deadline");
     no_python(); /* must not wait */
     g_autoptr(GError) again = NULL;
     g_assert_null(acr_python_new(package_dir(), &again));

@@ -42,8 +42,8 @@ static AcrIndex *real_index(const char *root)
     g_autoptr(GError) error = NULL;
     git(root, (const char *const[]){"git", "init", "-q", NULL});
     git(root, (const char *const[]){"git", "add", "-A", NULL});
-    git(root, (const char *const[]){"git", "-c", "user.name=t", "-c", "user.email=t@t", "commit",
-                                    "-q", "-m", "one", NULL});
+    git(root,
+        (const char *const[]){"git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "one", NULL});
     g_autoptr(AcrRepo) repo = made(acr_repo_open(root, &error), error);
     g_autoptr(AcrSnapshot) snapshot = made(acr_snapshot_of_commit(repo, "HEAD", &error), error);
     AcrOutliner outliner = {the_python(), "test", outline_all};
@@ -85,8 +85,7 @@ TEST("/py/referee", real_files_are_indexed)
     g_assert_cmpstr(acr_index_symbol(index, id)->qualname, ==, "MutableMatrix");
     g_autoptr(GArray) ancestors = acr_index_ancestors(index, id);
     g_assert_cmpuint(ancestors->len, ==, 1);
-    g_autoptr(GArray) shapes =
-        acr_index_methods(index, g_array_index(ancestors, guint32, 0), "shape");
+    g_autoptr(GArray) shapes = acr_index_methods(index, g_array_index(ancestors, guint32, 0), "shape");
     g_assert_cmpuint(shapes->len, ==, 2);
     const AcrSymbol *shape = acr_index_symbol(index, g_array_index(shapes, guint32, 0));
     g_assert_cmpuint(shape->first, ==, 5);
@@ -104,8 +103,7 @@ TEST("/py/referee", referee_compiles)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
     const AcrReferee *referee = acr_referee_worker_referee(worker);
-    g_autoptr(GBytes) good = bytes_of("def f():\n    return 1\n"),
-                      bad = bytes_of("def f():\nreturn 1\n");
+    g_autoptr(GBytes) good = bytes_of("def f():\n    return 1\n"), bad = bytes_of("def f():\nreturn 1\n");
     g_autofree char *message = NULL;
     bool ok = false;
     assert_ok(referee->compiles(referee->ctx, "a/b.py", good, &ok, &message, &error), error);
@@ -128,9 +126,8 @@ TEST("/py/referee", referee_lints)
     g_autoptr(GBytes) fresh = bytes_of("a = b\n");
     g_autoptr(GBytes) fine = bytes_of("a = 1\n");
     GBytes *const versions[] = {worse, moved}, *const others[] = {fine, fine, fresh};
-    const AcrRefereeFile files[] = {{"pkg/a.py", before, versions, 2},
-                                    {"pkg/fine.py", before, others, 1},
-                                    {"pkg/new.py", NULL, others, 3}};
+    const AcrRefereeFile files[] = {
+        {"pkg/a.py", before, versions, 2}, {"pkg/fine.py", before, others, 1}, {"pkg/new.py", NULL, others, 3}};
     guint got[] = {99, 99, 99, 99, 99, 99};
     assert_ok(referee->lint(referee->ctx, files, 3, got, &why, &error), error);
     g_assert_cmpstr(why, ==, NULL);
@@ -206,8 +203,7 @@ TEST("/py/outliner", the_worker_has_no_rights_and_is_the_interpreters_program)
                     *outline = g_build_filename(package, "acr", "outline.py", NULL), *could = NULL;
     const char *const argv[] = {exe, package, "outlines", NULL};
     AcrOutlineWorkers workers = {.argv = argv, .jobs = 1};
-    AcrOutlineBatch batch = {
-        .n = 1, .ctx = &could, .path = path_of_one, .read = source_of_one, .done = keep_rows};
+    AcrOutlineBatch batch = {.n = 1, .ctx = &could, .path = path_of_one, .read = source_of_one, .done = keep_rows};
     const char *text = "from acr.worker_probe import outline_attacks as outline\n";
     g_assert_true(g_file_set_contents(outline, text, -1, NULL));
     g_assert_true(acr_outline_by_workers(&batch, &workers, &error));
@@ -252,13 +248,12 @@ TEST("/py/referee", a_worker_that_is_killed_is_started_again)
     g_assert_cmpint(pid_of(worker), !=, first);
 }
 
-static void fails(AcrRefereeWorker *worker, const char *function, gint64 timeout_ms,
-                  AcrPyError code)
+static void fails(AcrRefereeWorker *worker, const char *function, gint64 timeout_ms, AcrPyError code)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of("x"), out = NULL;
-    assert_fails_with(acr_py_referee_ask(worker, function, bytes, timeout_ms, &out, &error), error,
-                      ACR_PY_ERROR, (gint)code);
+    assert_fails_with(acr_py_referee_ask(worker, function, bytes, timeout_ms, &out, &error), error, ACR_PY_ERROR,
+                      (gint)code);
     g_assert_null(out);
 }
 

@@ -56,8 +56,8 @@ TEST("/py/reproducer_doubts", without_its_reader_it_is_an_error)
     g_assert_cmpint(unlink(file), ==, 0);
     no_python(); /* a process can have only one interpreter */
     g_autoptr(AcrPython) python = made(acr_python_new(folder, &error), error);
-    assert_fails_with(acr_python_doubts(python, "assert False\n", doubts, &error), error,
-                      ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    assert_fails_with(acr_python_doubts(python, "assert False\n", doubts, &error), error, ACR_PY_ERROR,
+                      ACR_PY_ERROR_ENVIRONMENT);
     g_assert_cmpuint(doubts->len, ==, 0);
     g_assert_true(acr_dir_remove(folder, NULL));
 }

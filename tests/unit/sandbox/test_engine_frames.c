@@ -24,8 +24,7 @@ static void add_frame(GByteArray *stream, guint8 kind, const char *text)
 }
 
 /* Feeds the bytes in two or three parts. */
-static void expect(const GByteArray *stream, guint first, guint second, const char *out,
-                   const char *err)
+static void expect(const GByteArray *stream, guint first, guint second, const char *out, const char *err)
 {
     Taken taken = {g_string_new(NULL), g_string_new(NULL)};
     AcrFrames frames = {.take = take, .ctx = &taken};

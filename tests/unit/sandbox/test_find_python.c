@@ -36,8 +36,7 @@ BOX_TEST("/sandbox/find_python", the_environment_of_the_working_tree_comes_first
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    g_autofree char *program = box_path(box, "opt/py/bin/python3"),
-                    *path = box_path(box, "work/.venv/bin/python"),
+    g_autofree char *program = box_path(box, "opt/py/bin/python3"), *path = box_path(box, "work/.venv/bin/python"),
                     *venv = box_path(box, "work/.venv"), *prefix = box_path(box, "opt/py"),
                     *roots = g_strdup_printf("%s %s", venv, prefix);
     install(box, "opt/py");
@@ -101,8 +100,7 @@ BOX_TEST("/sandbox/find_python", links_on_the_way_are_told)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    g_autofree char *alias = box_path(box, "alias/python"),
-                    *links = g_strdup_printf("%s ../opt/py/bin/python3", alias);
+    g_autofree char *alias = box_path(box, "alias/python"), *links = g_strdup_printf("%s ../opt/py/bin/python3", alias);
     install(box, "opt/py");
     box_link(box, "../opt/py/bin/python3", "alias/python");
     box_put(box, "work/.venv/pyvenv.cfg", "", 0644);
@@ -189,8 +187,7 @@ BOX_TEST("/sandbox/find_python", what_is_asked_for_by_name_must_be_a_python)
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(GError) error = NULL;
         g_auto(AcrSandboxPython) python = {0};
-        g_autofree char *name = g_build_filename("bin", names[i], NULL),
-                        *path = box_path(box, name);
+        g_autofree char *name = g_build_filename("bin", names[i], NULL), *path = box_path(box, name);
         g_test_message("%s", names[i]);
         g_assert_false(find(box, path, &python, &error));
         g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);

@@ -53,15 +53,13 @@ TEST("/sandbox/helper_spec", everything_comes_back)
     g_assert_cmpstr(read.argv->pdata[3], ==, "");
     g_assert_cmpuint(read.env->len, ==, 1);
     g_assert_cmpstr(read.env->pdata[0], ==, "A=1=2");
-    const AcrHelperMount *home = read.mounts->pdata[0], *venv = read.mounts->pdata[1],
-                         *tree = read.mounts->pdata[2];
+    const AcrHelperMount *home = read.mounts->pdata[0], *venv = read.mounts->pdata[1], *tree = read.mounts->pdata[2];
     g_assert_cmpuint(read.mounts->len, ==, 3);
     g_assert_true(home->mode == 0700 && !*home->source && !home->is_overlay);
     g_assert_cmpstr(venv->source, ==, "/v");
     g_assert_true(tree->is_overlay && !venv->is_overlay);
     g_assert_cmpstr(tree->source, ==, "/\xfe");
-    const AcrHelperFile *first = read.files->pdata[0], *removed = read.files->pdata[1],
-                        *last = read.files->pdata[2];
+    const AcrHelperFile *first = read.files->pdata[0], *removed = read.files->pdata[1], *last = read.files->pdata[2];
     g_assert_cmpstr(first->path, ==, "odd\n\xff");
     g_assert_cmphex(first->mode, ==, ACR_MODE_EXEC);
     g_assert_true(g_bytes_equal(first->content, odd) && g_bytes_equal(last->content, empty));
@@ -74,8 +72,7 @@ static void expect_refused(const void *data, gsize len)
     g_auto(AcrHelperSpec) spec = {0};
     int fd = memfd_create("test", MFD_CLOEXEC);
     g_assert_true(acr_fd_write_all(fd, data, len) == 0 && lseek(fd, 0, SEEK_SET) == 0);
-    assert_fails_with(acr_helper_spec_read(fd, &spec, &error), error, ACR_SANDBOX_ERROR,
-                      ACR_SANDBOX_ERROR_FAILED);
+    assert_fails_with(acr_helper_spec_read(fd, &spec, &error), error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
     close(fd);
 }
 

@@ -24,8 +24,7 @@ TEST("/sandbox/process_usage", descendants_are_counted_in_sessions_of_their_own_
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
     AcrUsage use = {0}, exact = {0};
-    const char *const argv[] = {"sh", "-c",
-                                "sleep 100 & setsid sh -c 'echo $$; sleep 100; :' & wait", NULL};
+    const char *const argv[] = {"sh", "-c", "sleep 100 & setsid sh -c 'echo $$; sleep 100; :' & wait", NULL};
     char own_session[16] = "";
     g_assert_true(acr_peer_start(argv, NULL, NULL, &peer, &error));
     wait_for(peer.pid, 3, &use);

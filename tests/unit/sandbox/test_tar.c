@@ -22,16 +22,15 @@ static char *unpack(const Box *box, const GPtrArray *files)
     g_assert_cmpuint(len % 512, ==, 0);
     g_assert_true(g_file_set_contents(path, data, (gssize)len, NULL));
     box_make(box, "out");
-    g_autofree char *said = box_run(
-        box, (const char *const[]){"tar", "-xf", "a.tar", "-C", "out", "--no-same-owner", NULL});
-    return box_run(box, (const char *const[]){"tar", "-tvf", "a.tar", "--numeric-owner",
-                                              "--quoting-style=escape", NULL});
+    g_autofree char *said =
+        box_run(box, (const char *const[]){"tar", "-xf", "a.tar", "-C", "out", "--no-same-owner", NULL});
+    return box_run(box,
+                   (const char *const[]){"tar", "-tvf", "a.tar", "--numeric-owner", "--quoting-style=escape", NULL});
 }
 
 static void expect_file(const Box *box, const char *path, const char *data, gsize len)
 {
-    g_autofree char *name = g_build_filename("out", path, NULL), *whole = box_path(box, name),
-                    *text = NULL;
+    g_autofree char *name = g_build_filename("out", path, NULL), *whole = box_path(box, name), *text = NULL;
     gsize got = 0;
     g_assert_true(g_file_get_contents(whole, &text, &got, NULL));
     g_assert_cmpmem(text, got, data, len);
@@ -40,11 +39,9 @@ static void expect_file(const Box *box, const char *path, const char *data, gsiz
 BOX_TEST("/sandbox/tar", names_of_any_length_and_bytes)
 {
     static const guint lengths[] = {1, 98, 99, 100, 101, 155, 200, 254};
-    static const char *const odd[] = {"two\nlines", "\xff\xfe", "caf\xc3\xa9",
-                                      "a b",        "-x",       "'\"\\"};
+    static const char *const odd[] = {"two\nlines", "\xff\xfe", "caf\xc3\xa9", "a b", "-x", "'\"\\"};
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
-    g_autofree char *part = g_strnfill(200, 'p'),
-                    *deep = g_strjoin("/", part, part, part, part, "end", NULL);
+    g_autofree char *part = g_strnfill(200, 'p'), *deep = g_strjoin("/", part, part, part, part, "end", NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(lengths); i++) {
         g_autofree char *name = g_strnfill(lengths[i], (char)('a' + (int)i));
         add(files, name, ACR_MODE_FILE, name, lengths[i]);

@@ -63,8 +63,8 @@ BOX_TEST("/sandbox/tree", what_came_changed_or_went_is_listed)
     box_put(box, "t/d/changed", "x", 0644);
     box_put(box, "t/d/gone", "x", 0644);
     box_link(box, "same", "t/link");
-    g_autofree char *tree = box_path(box, "t"), *gone = box_path(box, "t/d/gone"),
-                    *link = box_path(box, "t/link"), *none = box_path(box, "none");
+    g_autofree char *tree = box_path(box, "t"), *gone = box_path(box, "t/d/gone"), *link = box_path(box, "t/link"),
+                    *none = box_path(box, "none");
     g_autoptr(GHashTable) before = acr_tree_list(tree), missing = acr_tree_list(none);
     g_assert_cmpuint(g_hash_table_size(before), ==, 4);
     g_assert_null(missing);
@@ -76,8 +76,7 @@ BOX_TEST("/sandbox/tree", what_came_changed_or_went_is_listed)
     acr_tree_drop_same(after, before);
     g_assert_cmpuint(g_hash_table_size(after), ==, 4);
     g_assert_false(g_hash_table_contains(after, "same"));
-    g_assert_true(g_hash_table_contains(after, "d/e/new") &&
-                  g_hash_table_contains(after, "d/gone"));
+    g_assert_true(g_hash_table_contains(after, "d/e/new") && g_hash_table_contains(after, "d/gone"));
 }
 
 BOX_TEST("/sandbox/tree", what_is_too_large_is_named)
@@ -107,8 +106,7 @@ static void put_odd_things(const Box *box)
 BOX_TEST("/sandbox/tree", a_copy_has_files_folders_and_links_only)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *from = box_path(box, "from"), *to = box_path(box, "to"),
-                    *large = g_strnfill(200000, 'l');
+    g_autofree char *from = box_path(box, "from"), *to = box_path(box, "to"), *large = g_strnfill(200000, 'l');
     box_put(box, "secret", "outside\n", 0644);
     box_put(box, "from/a/b/c", "c\n", 0640);
     box_put(box, "from/a/run", "r\n", 0755);
@@ -173,14 +171,12 @@ BOX_TEST("/sandbox/tree", a_tree_of_too_many_folders_ends)
     box_make(box, deep->str);
     box_make(box, "to");
     g_autofree char *from = box_path(box, "from"), *to = box_path(box, "to");
-    assert_fails_with(acr_tree_copy(from, to, &error), error, ACR_SANDBOX_ERROR,
-                      ACR_SANDBOX_ERROR_FAILED);
+    assert_fails_with(acr_tree_copy(from, to, &error), error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
 }
 
 BOX_TEST("/sandbox/tree", bytes_are_those_on_disk_and_links_are_not_followed)
 {
-    g_autofree char *text = g_strnfill(1 << 20, 'x'), *path = box_path(box, "t"),
-                    *none = box_path(box, "none");
+    g_autofree char *text = g_strnfill(1 << 20, 'x'), *path = box_path(box, "t"), *none = box_path(box, "none");
     box_put(box, "t/a/large", text, 0644);
     box_put(box, "outside/large", text, 0644);
     box_link(box, "../outside", "t/link");

@@ -97,8 +97,8 @@ BOX_TEST("/sandbox/tree_cache", what_fails_leaves_nothing)
     g_autoptr(GError) error = NULL;
     Maker maker = {.text = "x", .fails = true};
     g_autoptr(AcrTreeCache) store = open_ok(box);
-    assert_fails_with(acr_tree_cache_get(store, "key", make, &maker, &error), error,
-                      ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP);
+    assert_fails_with(acr_tree_cache_get(store, "key", make, &maker, &error), error, ACR_SANDBOX_ERROR,
+                      ACR_SANDBOX_ERROR_SETUP);
     g_assert_false(box_has(box, "store/key"));
     assert_text(box_names(box, "store"), "");
     maker.fails = false;
@@ -109,8 +109,7 @@ BOX_TEST("/sandbox/tree_cache", what_fails_leaves_nothing)
 /* Sets the recorded size of an entry, and the age of its last use. */
 static void pretend(const Box *box, const char *key, const char *bytes, time_t age_s)
 {
-    g_autofree char *size = g_strdup_printf("store/%s/size", key),
-                    *name = g_strdup_printf("store/%s", key);
+    g_autofree char *size = g_strdup_printf("store/%s/size", key), *name = g_strdup_printf("store/%s", key);
     g_autofree char *path = box_path(box, name);
     struct timespec times[2] = {{.tv_sec = time(NULL) - age_s}, {.tv_sec = time(NULL) - age_s}};
     box_put(box, size, bytes, 0644);
@@ -193,8 +192,7 @@ BOX_TEST("/sandbox/tree_cache", scratch_goes_with_its_store)
     g_autoptr(GError) error = NULL;
     g_autofree char *in_store = NULL, *temporary = NULL;
     {
-        g_autoptr(AcrTreeCache) store = open_ok(box),
-                                own = made(acr_tree_cache_open(NULL, NULL, 0, &error), error);
+        g_autoptr(AcrTreeCache) store = open_ok(box), own = made(acr_tree_cache_open(NULL, NULL, 0, &error), error);
         in_store = acr_tree_cache_scratch(store, &error);
         temporary = made(acr_tree_cache_scratch(own, &error), error);
         g_assert_true(g_file_test(in_store, G_FILE_TEST_IS_DIR));
@@ -261,8 +259,8 @@ BOX_TEST("/sandbox/tree_cache", an_interrupted_wait_for_another_ends)
     g_autoptr(AcrTreeCache) one = open_ok(box), two = acr_tree_cache_open(folder, &now, 0, &error);
     int fd = acr_tree_cache_lock(one, "key", &error);
     g_assert_cmpint(fd, >=, 0);
-    assert_fails_with(acr_tree_cache_get(two, "key", make, &maker, &error), error,
-                      ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
+    assert_fails_with(acr_tree_cache_get(two, "key", make, &maker, &error), error, ACR_SANDBOX_ERROR,
+                      ACR_SANDBOX_ERROR_INTERRUPTED);
     g_assert_cmpint(maker.made, ==, 0);
     acr_tree_cache_unlock(one, "key", fd);
     g_autofree char *path = get_ok(one, "key", &maker);

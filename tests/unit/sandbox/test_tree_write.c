@@ -64,14 +64,13 @@ BOX_TEST("/sandbox/tree_write", no_link_is_followed)
 
 BOX_TEST("/sandbox/tree_write", a_path_that_leads_out_is_refused)
 {
-    static const char *const refused[] = {"../x", "a/../../x", "/x", "a//x", "a/./x",
-                                          "",     "..",        ".",  "a/",   "a/.."};
+    static const char *const refused[] = {"../x", "a/../../x", "/x", "a//x", "a/./x", "", "..", ".", "a/", "a/.."};
     box_make(box, "tree/a");
     for (gsize i = 0; i < G_N_ELEMENTS(refused); i++) {
         g_autoptr(GError) error = NULL, removing = NULL;
         g_test_message("'%s'", refused[i]);
-        assert_fails_with(lay(box, refused[i], ACR_MODE_FILE, "bad\n", &error), error,
-                          ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+        assert_fails_with(lay(box, refused[i], ACR_MODE_FILE, "bad\n", &error), error, ACR_SANDBOX_ERROR,
+                          ACR_SANDBOX_ERROR_FAILED);
         g_assert_false(lay(box, refused[i], 0, NULL, &removing));
     }
     g_autofree char *tree = box_names(box, "tree/a");
@@ -102,8 +101,7 @@ BOX_TEST("/sandbox/tree_write", a_tree_belongs_to_its_user_from_the_top)
     g_assert_nonnull(strstr(error->message, "cannot use the folder"));
 }
 
-#define GIT                                                                                        \
-    "git", "-C", "r", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"
+#define GIT "git", "-C", "r", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"
 
 static void run_git(const Box *box, const char *command, const char *first, const char *second)
 {

@@ -25,9 +25,8 @@ static void init_from(Fixture *fixture, char *dir, bool commit)
     g_autoptr(GError) error = NULL;
     fixture->dir = dir;
     g_autoptr(AcrRepo) repo = made(acr_repo_open(dir, &error), error);
-    g_autoptr(AcrSnapshot) snapshot = made(commit ? acr_snapshot_of_commit(repo, "HEAD", &error)
-                                                  : acr_snapshot_of_worktree(repo, &error),
-                                           error);
+    g_autoptr(AcrSnapshot) snapshot =
+        made(commit ? acr_snapshot_of_commit(repo, "HEAD", &error) : acr_snapshot_of_worktree(repo, &error), error);
     fixture->index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     fixture->search = acr_search_new(fixture->index);
@@ -66,8 +65,7 @@ void fixture_clear(Fixture *fixture)
     g_free(fixture->dir);
 }
 
-AcrAnswer fixture_call(Fixture *fixture, const char *name, const char *first, const char *second,
-                       const char *third)
+AcrAnswer fixture_call(Fixture *fixture, const char *name, const char *first, const char *second, const char *third)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {.spec = acr_search_call_spec(name)};
@@ -88,9 +86,8 @@ char *fixture_places(const AcrAnswer *answer)
     GString *text = g_string_new(NULL);
     for (guint i = 0; i < answer->places->len; i++) {
         const AcrPlace *place = g_ptr_array_index(answer->places, i);
-        g_string_append_printf(text, "%s%s:%u-%u %s %s", i ? "\n" : "", place->file, place->start,
-                               place->end, place->klass ? place->klass : "-",
-                               place->func ? place->func : "-");
+        g_string_append_printf(text, "%s%s:%u-%u %s %s", i ? "\n" : "", place->file, place->start, place->end,
+                               place->klass ? place->klass : "-", place->func ? place->func : "-");
     }
     return g_string_free(text, FALSE);
 }
@@ -100,8 +97,7 @@ void fixture_assert_places(const AcrAnswer *answer, const char *expected)
     assert_text(fixture_places(answer), expected);
 }
 
-void fixture_expect(Fixture *fixture, const char *name, const char *first, const char *second,
-                    const char *places)
+void fixture_expect(Fixture *fixture, const char *name, const char *first, const char *second, const char *places)
 {
     g_auto(AcrAnswer) answer = fixture_call(fixture, name, first, second, NULL);
     fixture_assert_places(&answer, places);

@@ -22,14 +22,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fixture, fixture_clear)
 void fixture_write(const char *dir, const char *path, const void *data, gsize len);
 
 /* Runs a call with these arguments; the answer is owned. */
-AcrAnswer fixture_call(Fixture *fixture, const char *name, const char *first, const char *second,
-                       const char *third);
+AcrAnswer fixture_call(Fixture *fixture, const char *name, const char *first, const char *second, const char *third);
 /* Expects exactly these places, one per line, as `file:start-end class func` (-: none). */
 void fixture_assert_places(const AcrAnswer *answer, const char *expected);
 char *fixture_places(const AcrAnswer *answer) ACR_MUST_USE;
 /* Calls fixture_call and fixture_assert_places. */
-void fixture_expect(Fixture *fixture, const char *name, const char *first, const char *second,
-                    const char *places);
+void fixture_expect(Fixture *fixture, const char *name, const char *first, const char *second, const char *places);
 
 /* Outlines plain Python: one statement per line, no strings over several lines; headers with
  * parentheses may span lines. */

@@ -92,8 +92,7 @@ static char *bases_of(const char *header)
     return g_strjoinv("\x1f", parts);
 }
 
-static void add_definition(Outline *outline, const char *text, int indent, int line, int sig_last,
-                           bool is_class)
+static void add_definition(Outline *outline, const char *text, int indent, int line, int sig_last, bool is_class)
 {
     const char *name = text + (is_class ? 6 : g_str_has_prefix(text, "async ") ? 10 : 4);
     g_autofree char *bare = g_strndup(name, word_length(name));
@@ -124,11 +123,9 @@ static void add_assign(Outline *outline, const char *text, int line, int last)
         return;
     g_autofree char *name = g_strndup(text, n);
     g_autofree char *value = g_strstrip(g_strdup(after + 1));
-    bool dotted =
-        *value &&
-        strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.") ==
-            strlen(value) &&
-        !g_ascii_isdigit(*value);
+    bool dotted = *value &&
+                  strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.") == strlen(value) &&
+                  !g_ascii_isdigit(*value);
     g_autofree char *qualname = qualified(outline, name);
     Row *row = g_new0(Row, 1);
     row->first = line;
@@ -182,9 +179,8 @@ static char *row_text(const Row *row)
         return g_strdup_printf("%s\t%d\t%d\t%s\n", row->head, row->first, row->last, row->tail);
     if (row->head[0] == 'I')
         return g_strdup_printf("%s\t%d\t%s\n", row->head, row->first, row->tail);
-    return g_strdup_printf("%s\t%d\t%d\t%d\t%d%s%s\n", row->head, row->first, row->def,
-                           row->sig_last, row->last, row->tail ? "\t" : "",
-                           row->tail ? row->tail : "");
+    return g_strdup_printf("%s\t%d\t%d\t%d\t%d%s%s\n", row->head, row->first, row->def, row->sig_last, row->last,
+                           row->tail ? "\t" : "", row->tail ? row->tail : "");
 }
 
 bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)

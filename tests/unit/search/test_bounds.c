@@ -53,8 +53,7 @@ TEST("/search/bounds", classes_of_one_name_are_all_counted_and_the_last_is_found
     g_autoptr(GString) text = g_string_new(NULL);
     for (int i = 0; i < 1500; i++)
         g_string_append(text, "class Same:\n    x = 1\n");
-    fixture_init(&fixture, "m.py", text->str, "n.py",
-                 "class Same:\n    def f(self):\n        pass\n", NULL);
+    fixture_init(&fixture, "m.py", text->str, "n.py", "class Same:\n    def f(self):\n        pass\n", NULL);
     fixture_expect(&fixture, "search_class_in_file", "Same", "n.py", "n.py:1-3 Same -");
     g_auto(AcrAnswer) all = fixture_call(&fixture, "search_class", "Same", NULL, NULL);
     g_assert_nonnull(strstr(all.output, "Found 1501 results for Same:"));
@@ -120,8 +119,7 @@ TEST("/search/bounds", many_files_are_listed_up_to_a_bound)
     fixture_init_dir(&fixture, dir);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "needle", NULL, NULL);
     g_assert_cmpuint(answer.places->len, ==, 300);
-    g_assert_nonnull(
-        strstr(answer.output, "<file>package_with_a_long_name_202/module.py</file> 1\n"));
+    g_assert_nonnull(strstr(answer.output, "<file>package_with_a_long_name_202/module.py</file> 1\n"));
     g_assert_nonnull(strstr(answer.output, "… and 97 more in further files.\n"));
 }
 
@@ -159,8 +157,7 @@ TEST("/search/bounds", long_names_and_paths_stay_within_the_output)
 {
     g_auto(Fixture) fixture;
     g_autofree char *part = g_strnfill(200, 'p');
-    g_autofree char *folder =
-        g_strjoin("/", part, part, part, part, part, part, part, part, part, part, NULL);
+    g_autofree char *folder = g_strjoin("/", part, part, part, part, part, part, part, part, part, part, NULL);
     g_autofree char *name = g_strnfill(9000, 'n');
     g_autofree char *text = g_strdup_printf("class %s:\n    def go(self):\n        pass\n", name);
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
@@ -238,15 +235,14 @@ TEST("/search/bounds", a_missing_object_is_an_error)
     fixture_write(dir, "b.py", base, strlen(base));
     g_free(git(dir, (const char *const[]){"init", "-q", NULL}));
     g_free(git(dir, (const char *const[]){"add", "b.py", "m.py", NULL}));
-    g_free(git(dir, (const char *const[]){"-c", "user.name=a", "-c", "user.email=a@b", "-c",
-                                          "commit.gpgsign=false", "commit", "-qm", "one", NULL}));
+    g_free(git(dir, (const char *const[]){"-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false",
+                                          "commit", "-qm", "one", NULL}));
     fixture_init_commit(&fixture, dir);
     g_autofree char *id = git(dir, (const char *const[]){"rev-parse", "HEAD:m.py", NULL});
     g_autofree char *object = g_strdup_printf("%s/.git/objects/%.2s/%s", dir, id, id + 2);
     g_assert_cmpint(g_unlink(object), ==, 0);
     expect_no_reading(&fixture);
-    g_autoptr(GPtrArray) locations =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new("m.py", "Here", NULL, NULL));
     g_autoptr(GPtrArray) found = acr_search_locate(fixture.search, locations);
     g_assert_cmpuint(found->len, ==, 0);

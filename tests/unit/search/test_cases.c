@@ -76,17 +76,16 @@ static char *run_call(Fixture *fixture, char **words)
 static char *run_locate(Fixture *fixture, char **words)
 {
     g_autofree char *file = field(words, 1), *klass = field(words, 2), *method = field(words, 3);
-    g_autoptr(GPtrArray) locations =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new(file, klass, method, NULL));
     g_autoptr(GPtrArray) found = acr_search_locate(fixture->search, locations);
     g_autoptr(GString) out = g_string_new(NULL);
     for (guint i = 0; i < found->len; i++) {
         const AcrLocated *at = g_ptr_array_index(found, i);
         g_string_append_printf(out, "%s by %s: %s:%u-%u %s %s\n%s", acr_located_role_name(at->role),
-                               acr_locate_level_name(at->level), at->place->file, at->place->start,
-                               at->place->end, at->place->klass ? at->place->klass : "-",
-                               at->place->func ? at->place->func : "-", at->code);
+                               acr_locate_level_name(at->level), at->place->file, at->place->start, at->place->end,
+                               at->place->klass ? at->place->klass : "-", at->place->func ? at->place->func : "-",
+                               at->code);
     }
     return g_string_free(g_steal_pointer(&out), FALSE);
 }

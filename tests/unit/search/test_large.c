@@ -22,16 +22,11 @@ TEST("/search/large", the_last_line_of_a_million_has_its_number)
     g_autoptr(GString) text = repeated("value = 1\n", MILLION - 1);
     g_string_append(text, "needle = 2\n");
     fixture_init(&fixture, "big.txt", text->str, NULL);
-    fixture_expect(&fixture, "search_code_in_file", "needle", "big.txt",
-                   "big.txt:999997-1000000 - -");
-    fixture_expect(&fixture, "search_code_in_file", "1\nneedle", "big.txt",
-                   "big.txt:999996-1000000 - -");
-    fixture_expect(&fixture, "search_code_in_file", "  value = 1\n needle", "big.txt",
-                   "big.txt:999996-1000000 - -");
-    fixture_expect(&fixture, "search_code_in_file", "re:^need", "big.txt",
-                   "big.txt:999997-1000000 - -");
-    g_auto(AcrAnswer) around =
-        fixture_call(&fixture, "get_code_around_line", "big.txt", "1000000", "0");
+    fixture_expect(&fixture, "search_code_in_file", "needle", "big.txt", "big.txt:999997-1000000 - -");
+    fixture_expect(&fixture, "search_code_in_file", "1\nneedle", "big.txt", "big.txt:999996-1000000 - -");
+    fixture_expect(&fixture, "search_code_in_file", "  value = 1\n needle", "big.txt", "big.txt:999996-1000000 - -");
+    fixture_expect(&fixture, "search_code_in_file", "re:^need", "big.txt", "big.txt:999997-1000000 - -");
+    g_auto(AcrAnswer) around = fixture_call(&fixture, "get_code_around_line", "big.txt", "1000000", "0");
     fixture_assert_places(&around, "big.txt:1000000-1000000 - -");
 }
 
@@ -40,12 +35,10 @@ TEST("/search/large", a_million_matches_are_counted)
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = repeated("value = 1\r\n", MILLION);
     fixture_init(&fixture, "big.txt", text->str, NULL);
-    g_auto(AcrAnswer) answer =
-        fixture_call(&fixture, "search_code_in_file", "value", "big.txt", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code_in_file", "value", "big.txt", NULL);
     g_assert_nonnull(strstr(answer.output, "Found 1000000 lines with value:"));
     g_assert_cmpuint(answer.places->len, <=, ACR_SEARCH_MAX_PLACES);
-    g_auto(AcrAnswer) pattern =
-        fixture_call(&fixture, "search_code_in_file", "re:val.e", "big.txt", NULL);
+    g_auto(AcrAnswer) pattern = fixture_call(&fixture, "search_code_in_file", "re:val.e", "big.txt", NULL);
     g_assert_nonnull(strstr(pattern.output, "Found 1000000 lines that match re:val.e:"));
 }
 
@@ -71,12 +64,10 @@ TEST("/search/large", equal_lines_do_not_multiply)
     g_autoptr(GString) text = repeated("    xy\n", MILLION);
     g_autoptr(GString) wanted = repeated("xy\n", 5000);
     fixture_init(&fixture, "big.txt", text->str, NULL);
-    g_auto(AcrAnswer) found =
-        fixture_call(&fixture, "search_code_in_file", wanted->str, "big.txt", NULL);
+    g_auto(AcrAnswer) found = fixture_call(&fixture, "search_code_in_file", wanted->str, "big.txt", NULL);
     g_assert_true(found.ok);
     g_string_append(wanted, "xz\n");
-    g_auto(AcrAnswer) missed =
-        fixture_call(&fixture, "search_code_in_file", wanted->str, "big.txt", NULL);
+    g_auto(AcrAnswer) missed = fixture_call(&fixture, "search_code_in_file", wanted->str, "big.txt", NULL);
     g_assert_false(missed.ok);
 }
 
@@ -84,19 +75,16 @@ TEST("/search/large", a_line_of_ten_megabytes_is_searched_and_cut)
 {
     g_auto(Fixture) fixture;
     g_autofree char *half = g_strnfill(LONG_LINE / 2, 'a');
-    g_autofree char *text =
-        g_strconcat("first = 1\nlong = '", half, "needle", half, "'\nlast = 3\n", NULL);
+    g_autofree char *text = g_strconcat("first = 1\nlong = '", half, "needle", half, "'\nlast = 3\n", NULL);
     fixture_init(&fixture, "big.txt", text, NULL);
     static const char *const wanted[] = {"needle", "re:nee?dle", "re:e{2}", "re:a+needle"};
     for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++) {
-        g_auto(AcrAnswer) answer =
-            fixture_call(&fixture, "search_code_in_file", wanted[i], "big.txt", NULL);
+        g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code_in_file", wanted[i], "big.txt", NULL);
         fixture_assert_places(&answer, "big.txt:1-3 - -");
         g_assert_nonnull(strstr(answer.output, "\n3 last = 3\n"));
         g_assert_cmpuint(strlen(answer.output), <, 8192);
     }
-    g_auto(AcrAnswer) repeats =
-        fixture_call(&fixture, "search_code_in_file", "re:a*a*a*b", "big.txt", NULL);
+    g_auto(AcrAnswer) repeats = fixture_call(&fixture, "search_code_in_file", "re:a*a*a*b", "big.txt", NULL);
     g_assert_false(repeats.ok);
     fixture_expect(&fixture, "search_code_in_file", "a", "big.txt", "big.txt:1-3 - -");
     fixture_expect(&fixture, "search_code_in_file", "'\n last", "big.txt", "big.txt:1-3 - -");
@@ -109,8 +97,7 @@ TEST("/search/large", contents_beyond_the_kept_ones_are_found_loosely_too)
     fixture_init(&kept, "a.py", text, "b.py", text, "c.py", text, NULL);
     fixture_init(&unkept, "a.py", text, "b.py", text, "c.py", text, NULL);
     unkept.search->kept_limit = 30;
-    static const char *const wanted[] = {"needle", "if a:\nb = needle", "re:b.*e$", "nowhere",
-                                         "b = needle\nif a"};
+    static const char *const wanted[] = {"needle", "if a:\nb = needle", "re:b.*e$", "nowhere", "b = needle\nif a"};
     for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++) {
         g_auto(AcrAnswer) one = fixture_call(&kept, "search_code", wanted[i], NULL, NULL);
         g_auto(AcrAnswer) two = fixture_call(&unkept, "search_code", wanted[i], NULL, NULL);

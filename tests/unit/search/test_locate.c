@@ -27,10 +27,9 @@ static char *described(const GPtrArray *found)
     GString *text = g_string_new(NULL);
     for (guint i = 0; i < found->len; i++) {
         const AcrLocated *at = g_ptr_array_index(found, i);
-        g_string_append_printf(
-            text, "%s%s %s %s:%u-%u %s %s", i ? "\n" : "", acr_located_role_name(at->role),
-            acr_locate_level_name(at->level), at->place->file, at->place->start, at->place->end,
-            at->place->klass ? at->place->klass : "-", at->place->func ? at->place->func : "-");
+        g_string_append_printf(text, "%s%s %s %s:%u-%u %s %s", i ? "\n" : "", acr_located_role_name(at->role),
+                               acr_locate_level_name(at->level), at->place->file, at->place->start, at->place->end,
+                               at->place->klass ? at->place->klass : "-", at->place->func ? at->place->func : "-");
         g_assert_nonnull(at->code);
         g_assert_true(g_utf8_validate(at->code, -1, NULL));
     }
@@ -39,8 +38,7 @@ static char *described(const GPtrArray *found)
 
 static GPtrArray *locate(Fixture *fixture, const char *file, const char *klass, const char *method)
 {
-    g_autoptr(GPtrArray) locations =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new(file, klass, method, "be right"));
     return acr_search_locate(fixture->search, locations);
 }
@@ -49,15 +47,13 @@ TEST("/search/locate", places_are_unique_and_their_intentions_joined)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "shapes.py", shapes, NULL);
-    g_autoptr(GPtrArray) locations =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new("shapes.py", "Base", "name", "first"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, NULL, "Base.name", "second"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, "Base", "name", "first"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, "Base", NULL, "third"));
     g_autoptr(GPtrArray) found = acr_search_locate(fixture.search, locations);
-    assert_text(described(found),
-                "bug method+class shapes.py:5-6 Base name\nbug class shapes.py:1-6 Base -");
+    assert_text(described(found), "bug method+class shapes.py:5-6 Base name\nbug class shapes.py:1-6 Base -");
     const AcrLocated *method = g_ptr_array_index(found, 0), *klass = g_ptr_array_index(found, 1);
     g_assert_cmpstr(method->intended_behavior, ==, "first\nsecond");
     g_assert_cmpstr(klass->intended_behavior, ==, "third");
@@ -71,8 +67,7 @@ TEST("/search/locate", a_common_method_gives_few_places)
     for (int i = 0; i < 100; i++)
         g_string_append_printf(text, "class C%d:\n    def run(self):\n%s        pass\n", i,
                                i == 70 ? "        x = 1\n" : "");
-    fixture_init(&fixture, "a.py", text->str, "z/b.py", "def run():\n    pass\n", "z/c.py",
-                 "x = 1\n", NULL);
+    fixture_init(&fixture, "a.py", text->str, "z/b.py", "def run():\n    pass\n", "z/c.py", "x = 1\n", NULL);
     g_autoptr(GPtrArray) found = locate(&fixture, "z/c.py", NULL, "run");
     g_autofree char *all = described(found);
     g_assert_nonnull(strstr(all, "bug method a.py:212-214 C70 run"));
@@ -87,8 +82,7 @@ TEST("/search/locate", all_places_together_are_bounded)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
-    g_autoptr(GPtrArray) locations =
-        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     for (int i = 0; i < 200; i++) {
         g_autofree char *name = g_strdup_printf("f%d", i);
         g_string_append_printf(text, "def %s():\n    pass\n", name);
@@ -122,8 +116,7 @@ TEST("/search/locate", long_code_is_shortened)
 }
 
 /* Shows a place in a file of three lines; returns the reason for a refusal, owned, or NULL. */
-static char *refused(Fixture *fixture, const char *file, guint start, guint end,
-                     const char *expected)
+static char *refused(Fixture *fixture, const char *file, guint start, guint end, const char *expected)
 {
     g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
     g_autoptr(GError) error = NULL;

@@ -54,8 +54,7 @@ TEST("/search/pattern", a_pattern_without_end_is_cut_and_says_so)
         g_assert_cmpstr(answer.output, ==, again.output);
     }
     expect(&fixture, "re:(a|a)*b", "n.py:1-1 - -");
-    g_auto(AcrAnswer) before =
-        fixture_call(&fixture, "search_code", "re:needle|(a|a)*b", NULL, NULL);
+    g_auto(AcrAnswer) before = fixture_call(&fixture, "search_code", "re:needle|(a|a)*b", NULL, NULL);
     fixture_assert_places(&before, "m.py:1-2 - -\nn.py:1-1 - -");
 }
 
@@ -72,8 +71,7 @@ TEST("/search/pattern", all_steps_of_a_search_are_bounded)
     fixture_init_dir(&fixture, dir);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:(a+)+b", NULL, NULL);
     g_assert_false(answer.ok);
-    assert_has(&answer,
-               "files were not searched, because the search reached its limit of steps.\n");
+    assert_has(&answer, "files were not searched, because the search reached its limit of steps.\n");
 }
 
 /* PCRE2 itself rejects these; in any case, the call must get an answer. */

@@ -79,8 +79,8 @@ TEST("/search/schema", calls_are_bound_from_json)
         g_assert_cmpstr(text, ==, rows[i].expected);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++) {
-        g_autofree char *json = g_strdup_printf(
-            "{\"file_name\":\"a.py\",\"line_number\":%s,\"window_size\":2}", numbers[i].line);
+        g_autofree char *json =
+            g_strdup_printf("{\"file_name\":\"a.py\",\"line_number\":%s,\"window_size\":2}", numbers[i].line);
         g_autofree char *text = bound("get_code_around_line", json, NULL);
         g_autofree char *refusal = g_strdup_printf("get_code_around_line: this argument must be a "
                                                    "whole number: \"line_number\"; usage: %s",
@@ -122,8 +122,8 @@ TEST("/search/calls", a_missing_argument_is_a_bad_call)
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {.spec = acr_search_call_spec("search_class")};
     g_auto(AcrAnswer) answer = {0};
-    assert_fails_with(acr_search_run(fixture.search, &call, &answer, &error), error,
-                      ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL);
+    assert_fails_with(acr_search_run(fixture.search, &call, &answer, &error), error, ACR_SEARCH_ERROR,
+                      ACR_SEARCH_ERROR_BAD_CALL);
 }
 
 /* Every row has a schema whose members are its parameters, each described. */
@@ -138,8 +138,7 @@ TEST("/search/schema", every_parameter_is_described)
         for (; count < ACR_CALL_MAX_PARAMS && specs[i].params[count].name; count++) {
             const AcrJson *member = acr_json_get(properties, specs[i].params[count].name);
             bool is_integer = specs[i].params[count].type == ACR_PARAM_INTEGER;
-            g_assert_cmpstr(acr_json_get_string(member, "type"), ==,
-                            is_integer ? "integer" : "string");
+            g_assert_cmpstr(acr_json_get_string(member, "type"), ==, is_integer ? "integer" : "string");
             g_assert_nonnull(acr_json_get_string(member, "description"));
         }
         g_assert_cmpuint(acr_json_size(properties), ==, count);
@@ -156,11 +155,9 @@ TEST("/search/schema", answers_are_of_their_schema)
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", "class A:\n    def f(self):\n        pass\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method", "f", NULL, NULL);
-    g_autoptr(AcrJson) json = acr_answer_to_json("search_method(\"f\")", &answer),
-                       schema = acr_answer_schema();
+    g_autoptr(AcrJson) json = acr_answer_to_json("search_method(\"f\")", &answer), schema = acr_answer_schema();
     const AcrJson *results = acr_json_get(json, "results"), *place = acr_json_first(results);
-    assert_text(acr_json_print(place),
-                "{\"file\":\"a.py\",\"start\":2,\"end\":3,\"class\":\"A\",\"func\":\"f\"}");
+    assert_text(acr_json_print(place), "{\"file\":\"a.py\",\"start\":2,\"end\":3,\"class\":\"A\",\"func\":\"f\"}");
     g_assert_true(acr_json_get_bool(json, "ok", false));
     g_assert_cmpstr(acr_json_get_string(json, "output"), ==, answer.output);
     const AcrJson *required = acr_json_get(schema, "required");
@@ -172,8 +169,7 @@ TEST("/search/schema", answers_are_of_their_schema)
 TEST("/search/map", names_what_files_define)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py",
-                 "class A(B):\n    def f(self):\n        pass\ndef g():\n    pass\n", "b/c.py",
+    fixture_init(&fixture, "a.py", "class A(B):\n    def f(self):\n        pass\ndef g():\n    pass\n", "b/c.py",
                  "x = 1\n", "tests/test_a.py", "def test():\n    pass\n", NULL);
     assert_text(acr_search_map(fixture.index),
                 "2 source files, without tests:\na.py\n  class A(B), line 1\n  def g, line 4\n"

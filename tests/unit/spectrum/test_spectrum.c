@@ -23,8 +23,7 @@ TEST("/spectrum", scores_are_those_of_the_formulas)
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         const double want[] = {rows[i].ochiai, rows[i].dstar, rows[i].tarantula};
         for (guint formula = 0; formula < ACR_SPECTRUM_FORMULAS; formula++)
-            g_assert_cmpfloat_with_epsilon(acr_spectrum_score(formula, &rows[i].counts),
-                                           want[formula], 1e-12);
+            g_assert_cmpfloat_with_epsilon(acr_spectrum_score(formula, &rows[i].counts), want[formula], 1e-12);
     }
 }
 
@@ -40,8 +39,7 @@ static AcrSpectrum *make(void)
     return spectrum;
 }
 
-static void check(const GArray *ranked, guint i, guint32 element, guint first, guint last,
-                  double score)
+static void check(const GArray *ranked, guint i, guint32 element, guint first, guint last, double score)
 {
     const AcrRanked *row = &g_array_index(ranked, AcrRanked, i);
     g_assert_cmpuint(row->element, ==, element);
@@ -67,8 +65,7 @@ TEST("/spectrum", a_group_is_as_suspicious_as_its_worst_element)
 {
     static const guint32 group_of[] = {2, ACR_SPECTRUM_NONE, 0, 0, 1, 1};
     g_autoptr(AcrSpectrum) spectrum = make();
-    g_autoptr(GArray) ranked =
-        acr_spectrum_rank_groups(spectrum, ACR_SPECTRUM_TARANTULA, group_of, 3);
+    g_autoptr(GArray) ranked = acr_spectrum_rank_groups(spectrum, ACR_SPECTRUM_TARANTULA, group_of, 3);
     g_assert_cmpuint(ranked->len, ==, 2);
     check(ranked, 0, 0, 1, 1, 1);
     check(ranked, 1, 2, 2, 2, 1 / 1.5);

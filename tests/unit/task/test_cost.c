@@ -31,10 +31,8 @@ static AcrJson *record_of(const AcrModelTry *tries, guint n)
 {
     g_autoptr(GArray) array = g_array_new(FALSE, FALSE, sizeof(AcrModelTry));
     AcrModelReport report = {.tries = array};
-    AcrModelAnswer answer = {.content = (char *)"hi",
-                             .finish = (char *)"stop",
-                             .request_id = (char *)"req_2",
-                             .usage = tries[n - 1].usage};
+    AcrModelAnswer answer = {
+        .content = (char *)"hi", .finish = (char *)"stop", .request_id = (char *)"req_2", .usage = tries[n - 1].usage};
     g_array_append_vals(array, tries, n);
     AcrJson *record = acr_record_answer(&answer);
     acr_record_add_tries(record, &report);
@@ -67,8 +65,7 @@ TEST("/task/cost", tries_are_summed)
     g_assert_cmpint(call.charged_pico, ==, 3292000000);
     g_assert_cmpint(call.wait_ms, ==, 40);
     g_assert_cmpuint(call.retries, ==, 1);
-    g_assert_cmpuint(call.unknown_cost_calls, ==,
-                     1); /* the first try, which may have been billed */
+    g_assert_cmpuint(call.unknown_cost_calls, ==, 1); /* the first try, which may have been billed */
 }
 
 TEST("/task/cost", a_refusal_that_is_free_has_a_known_cost)
@@ -116,11 +113,7 @@ TEST("/task/cost", durations_are_left_out_of_comparisons)
 TEST("/task/cost", sums_are_kept_by_role_and_stage)
 {
     g_autoptr(AcrCost) cost = acr_cost_new();
-    AcrCostSum call = {.usage = {.input = 700,
-                                 .cached = 200,
-                                 .written = 100,
-                                 .output = 50,
-                                 .cost_pico = 3285000001},
+    AcrCostSum call = {.usage = {.input = 700, .cached = 200, .written = 100, .output = 50, .cost_pico = 3285000001},
                        .charged_pico = G_MAXINT64,
                        .retries = 2,
                        .wait_ms = 30,

@@ -9,8 +9,7 @@
 static const char *const by_default[] = {"model=script:/a", NULL};
 
 /* A spec with these options ("name=value"), as if from the command line; the caller clears it. */
-static AcrRunSpec spec_of(const Place *place, AcrForVerb verb, const char *const *options,
-                          const char *more)
+static AcrRunSpec spec_of(const Place *place, AcrForVerb verb, const char *const *options, const char *more)
 {
     AcrRunSpec spec = acr_run_spec_of(verb);
     g_autoptr(GPtrArray) all = g_ptr_array_new();
@@ -41,14 +40,12 @@ static AcrPrompts *load_prompts(const char *other)
 
 /* Compares `now` with the recorded options of a run that was started with `then`; they must be
  * equal, or the error must be the expected one. */
-static void compare_with(const AcrRunSpec *then, const AcrRunSpec *now, const char *other_prompts,
-                         const char *said)
+static void compare_with(const AcrRunSpec *then, const AcrRunSpec *now, const char *other_prompts, const char *said)
 {
     g_autoptr(AcrPrompts) prompts = load_prompts(NULL), others = load_prompts(other_prompts);
     g_autoptr(AcrJson) given = acr_meta_bound(now, others), begun = acr_meta_bound(then, prompts);
     g_autofree char *text = acr_json_print(begun);
-    g_autoptr(AcrJson) recorded =
-        acr_json_parse(text, strlen(text), NULL); /* as read from the disk */
+    g_autoptr(AcrJson) recorded = acr_json_parse(text, strlen(text), NULL); /* as read from the disk */
     g_autoptr(GError) error = NULL;
     bool same = acr_meta_check(recorded, given, "FOLDER", &error);
     if (!said) {
@@ -94,8 +91,7 @@ PLACE_TEST("/task/meta", each_difference_is_named)
     static const struct {
         const char *then, *now, *said;
     } rows[] = {
-        {NULL, "rounds=14",
-         "this run was started with --rounds 15; use the same value, or another"},
+        {NULL, "rounds=14", "this run was started with --rounds 15; use the same value, or another"},
         {"rounds=3", NULL, "started with --rounds 3;"},
         {NULL, "tries=2", "started with --tries 3;"},
         {NULL, "attempts=2", "started with --attempts 1;"},
@@ -149,10 +145,10 @@ PLACE_TEST("/task/meta", a_changed_prompt_is_named)
 
 PLACE_TEST("/task/meta", ceilings_keys_and_patience_bind_nothing)
 {
-    static const char *const free[] = {
-        "out=elsewhere", "apply=true",       "max-cost=1",    "max-tokens-total=5",  "max-time=9",
-        "retries=1",     "jobs=2",           "no-cache=true", "verbose=true",        "json=true",
-        "key-file=/k",   "key-command=true", "header=X: 1",   "base-url=http://x/y", "prices=/p"};
+    static const char *const free[] = {"out=elsewhere", "apply=true",          "max-cost=1",  "max-tokens-total=5",
+                                       "max-time=9",    "retries=1",           "jobs=2",      "no-cache=true",
+                                       "verbose=true",  "json=true",           "key-file=/k", "key-command=true",
+                                       "header=X: 1",   "base-url=http://x/y", "prices=/p"};
     for (guint i = 0; i < G_N_ELEMENTS(free); i++)
         compare(place, NULL, free[i], NULL);
 }
@@ -177,8 +173,7 @@ static void check_damaged(const char *text)
     g_auto(AcrRunSpec) out = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
     g_assert_nonnull(json);
-    assert_fails_with(acr_meta_read(json, &out, &error), error, ACR_TASK_ERROR,
-                      ACR_TASK_ERROR_ENVIRONMENT);
+    assert_fails_with(acr_meta_read(json, &out, &error), error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
 }
 
 PLACE_TEST("/task/meta", options_that_are_missing_are_damage)
@@ -190,13 +185,11 @@ PLACE_TEST("/task/meta", options_that_are_missing_are_damage)
     check_damaged("");
     check_damaged(",\"options\":[]");
     check_damaged(",\"options\":{}");
-    for (const AcrJson *at = acr_json_first(acr_json_get(whole, "options")); at;
-         at = acr_json_next(at)) {
+    for (const AcrJson *at = acr_json_first(acr_json_get(whole, "options")); at; at = acr_json_next(at)) {
         g_autoptr(AcrJson) options = acr_json_copy(acr_json_get(whole, "options"));
         bool is_given = acr_json_type(at) != ACR_JSON_NULL && acr_json_type(at) != ACR_JSON_BOOL;
         acr_json_set(options, acr_json_key(at), acr_json_new_array());
-        g_autofree char *printed = acr_json_print(options),
-                        *text = g_strconcat(",\"options\":", printed, NULL);
+        g_autofree char *printed = acr_json_print(options), *text = g_strconcat(",\"options\":", printed, NULL);
         if (is_given)
             check_damaged(text);
     }

@@ -5,8 +5,7 @@
 
 TEST("/task/outlines", a_listed_file_stays_out_by_the_bytes_of_its_name)
 {
-    const char *text =
-        "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow\"},{\"file\":\"b.py\"}]";
+    const char *text = "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow\"},{\"file\":\"b.py\"}]";
     g_autoptr(AcrJson) list = acr_json_parse(text, strlen(text), NULL);
     g_autoptr(GHashTable) files = acr_outlines_listed(list), none = acr_outlines_listed(NULL);
     g_assert_cmpstr(g_hash_table_lookup(files, "a\xff.py"), ==, "too slow");
@@ -18,8 +17,7 @@ TEST("/task/outlines", a_listed_file_stays_out_by_the_bytes_of_its_name)
 TEST("/task/outlines", a_failure_that_the_run_did_not_begin_with_is_told)
 {
     const char *text = "[{\"file\":\"a.py\",\"why\":\"too slow today\"}]";
-    g_autoptr(AcrJson) late = acr_json_parse(text, strlen(text), NULL),
-                       none = acr_json_parse("[]", 2, NULL);
+    g_autoptr(AcrJson) late = acr_json_parse(text, strlen(text), NULL), none = acr_json_parse("[]", 2, NULL);
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_outlines_check(none, &error));
     g_assert_false(acr_outlines_check(late, &error));
@@ -47,8 +45,7 @@ PLACE_TEST("/task/outlines", what_failed_is_listed_with_why)
     g_autofree char *folder = place_path(place, "r");
     g_autoptr(AcrRepo) repo = made(acr_repo_open(folder, &error), error);
     g_autoptr(AcrSnapshot) snapshot = made(acr_snapshot_of_worktree(repo, &error), error);
-    g_autoptr(AcrIndex) index =
-        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
+    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     g_autoptr(AcrJson) list = acr_outlines_failed(index);
     g_autoptr(GHashTable) files = acr_outlines_listed(list);

@@ -22,8 +22,7 @@ static AcrLlmError class_of(const char *name)
     g_assert_not_reached();
 }
 
-static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
-                          GError **error)
+static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
 {
     Fake *fake = (Fake *)model;
     const char *answer = fake->answers[fake->next++];
@@ -33,10 +32,9 @@ static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
         g_set_error(error, ACR_LLM_ERROR, class_of(answer + 1), "it went wrong: %s", answer + 1);
         return false;
     }
-    *out =
-        (AcrModelAnswer){.content = g_strdup(answer),
-                         .finish = g_strdup("stop"),
-                         .usage = {.input = 100, .cached = -1, .output = 7, .cost_pico = 5000000}};
+    *out = (AcrModelAnswer){.content = g_strdup(answer),
+                            .finish = g_strdup("stop"),
+                            .usage = {.input = 100, .cached = -1, .output = 7, .cost_pico = 5000000}};
     return true;
 }
 
@@ -67,8 +65,7 @@ typedef struct {
 /* Begins a pass. If `answers` is NULL, the pass is a replay without a live model. */
 static void begin(Pass *pass, const Place *place, const char *const *answers)
 {
-    static const AcrModelOps ops = {
-        .complete = fake_complete, .free = fake_free, .skip = fake_skip};
+    static const AcrModelOps ops = {.complete = fake_complete, .free = fake_free, .skip = fake_skip};
     g_autofree char *path = place_path(place, "journal.jsonl");
     g_autoptr(GError) error = NULL;
     Fake *fake = answers ? g_new0(Fake, 1) : NULL;
@@ -143,8 +140,8 @@ static guint records(const Place *place)
 static void check_request(const Place *place, guint number, gint64 from, gsize n, const char *last)
 {
     g_autoptr(AcrJson) json = record(place, number);
-    const AcrJson *request = acr_json_get(json, "request"),
-                  *messages = acr_json_get(request, "messages"), *newest = NULL;
+    const AcrJson *request = acr_json_get(json, "request"), *messages = acr_json_get(request, "messages"),
+                  *newest = NULL;
     g_assert_cmpint(acr_json_get_int(request, "from", -1), ==, from);
     g_assert_cmpuint(acr_json_size(messages), ==, n);
     for (const AcrJson *at = acr_json_first(messages); at; at = acr_json_next(at))
@@ -309,9 +306,8 @@ PLACE_TEST("/task/recorded_model", a_used_up_script_is_recorded)
 
 PLACE_TEST("/task/recorded_model", other_failures_are_asked_again)
 {
-    static const AcrLlmError codes[] = {ACR_LLM_ERROR_NETWORK,    ACR_LLM_ERROR_AUTH,
-                                        ACR_LLM_ERROR_RATE_LIMIT, ACR_LLM_ERROR_INTERRUPTED,
-                                        ACR_LLM_ERROR_EXPECT,     ACR_LLM_ERROR_CEILING};
+    static const AcrLlmError codes[] = {ACR_LLM_ERROR_NETWORK,     ACR_LLM_ERROR_AUTH,   ACR_LLM_ERROR_RATE_LIMIT,
+                                        ACR_LLM_ERROR_INTERRUPTED, ACR_LLM_ERROR_EXPECT, ACR_LLM_ERROR_CEILING};
     const char *answers[] = {NULL, "one", NULL};
     Pass pass;
     for (guint i = 0; i < G_N_ELEMENTS(codes); i++) {

@@ -12,8 +12,7 @@ typedef struct {
     bool fails;
 } Linter;
 
-static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error)
+static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why, GError **error)
 {
     Linter *linter = ctx;
     linter->asked++;
@@ -29,8 +28,8 @@ static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
 }
 
 /* Asks about two files through the journal; `out` first has other values. */
-static bool ask(const Place *place, AcrJournalMode mode, Linter *linter, const char *second,
-                guint out[3], char **out_why, GError **error)
+static bool ask(const Place *place, AcrJournalMode mode, Linter *linter, const char *second, guint out[3],
+                char **out_why, GError **error)
 {
     g_autofree char *path = place_path(place, "journal.jsonl");
     g_autoptr(AcrJournal) journal = acr_journal_open(path, mode, NULL);
@@ -38,8 +37,7 @@ static bool ask(const Place *place, AcrJournalMode mode, Linter *linter, const c
     g_autoptr(GBytes) one = g_bytes_new_static("x = 1\n", 6);
     g_autoptr(GBytes) two = g_bytes_new_static(second, strlen(second));
     GBytes *const first_file[] = {one, two}, *const second_file[] = {two};
-    const AcrRefereeFile files[] = {{"a\xff.py", NULL, first_file, 2},
-                                    {"b.py", one, second_file, 1}};
+    const AcrRefereeFile files[] = {{"a\xff.py", NULL, first_file, 2}, {"b.py", one, second_file, 1}};
     AcrReferee inner = {linter, NULL, lint};
     AcrRecordedReferee recorded;
     acr_recorded_referee_init(&recorded, journal, &inner);
@@ -87,8 +85,8 @@ PLACE_TEST("/task/recorded_referee", another_question_is_a_divergence)
     g_autofree char *why = NULL;
     g_autoptr(GError) error = NULL;
     g_assert_true(ask(place, ACR_JOURNAL_APPEND, &linter, "x = 2\n", out, &why, NULL));
-    assert_fails_with(ask(place, ACR_JOURNAL_READ, &linter, "x = 3\n", out, &why, &error), error,
-                      ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED);
+    assert_fails_with(ask(place, ACR_JOURNAL_READ, &linter, "x = 3\n", out, &why, &error), error, ACR_JOURNAL_ERROR,
+                      ACR_JOURNAL_ERROR_DIVERGED);
     g_assert_cmpuint(linter.asked, ==, 1);
 }
 
@@ -99,8 +97,8 @@ PLACE_TEST("/task/recorded_referee", an_error_is_not_recorded)
     guint out[3];
     g_autofree char *why = NULL;
     g_autoptr(GError) error = NULL;
-    assert_fails_with(ask(place, ACR_JOURNAL_APPEND, &failing, "x = 2\n", out, &why, &error), error,
-                      ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
+    assert_fails_with(ask(place, ACR_JOURNAL_APPEND, &failing, "x = 2\n", out, &why, &error), error, ACR_PATCH_ERROR,
+                      ACR_PATCH_ERROR_FAILED);
     g_assert_true(ask(place, ACR_JOURNAL_APPEND, &sound, "x = 2\n", out, &why, NULL));
     g_assert_cmpuint(sound.asked, ==, 1);
 }

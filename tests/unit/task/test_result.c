@@ -61,9 +61,8 @@ TEST("/task/result", every_name_of_a_result_is_read_again)
         for (AcrExtractStatus status = 0; status <= ACR_APPLICABLE_PATCH; status++)
             for (AcrProof proof = 0; proof <= ACR_PROOF_VERIFIED; proof++) {
                 g_auto(AcrRunResult) read = {0};
-                g_auto(AcrRunResult) result = {.found = {.status = status, .proof = proof},
-                                               .verdict = verdict,
-                                               .exit_code = ACR_EXIT_NONE};
+                g_auto(AcrRunResult) result = {
+                    .found = {.status = status, .proof = proof}, .verdict = verdict, .exit_code = ACR_EXIT_NONE};
                 g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
                 g_assert_true(acr_run_result_from_json(json, &read));
                 g_assert_cmpint(read.verdict, ==, verdict);
@@ -114,8 +113,7 @@ TEST("/task/result", what_cannot_be_a_result_is_refused)
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
         g_auto(AcrRunResult) read = {0};
-        acr_json_set(json, rows[i].name,
-                     acr_json_parse(rows[i].value, strlen(rows[i].value), NULL));
+        acr_json_set(json, rows[i].name, acr_json_parse(rows[i].value, strlen(rows[i].value), NULL));
         g_assert_false(acr_run_result_from_json(json, &read));
     }
 }

@@ -53,8 +53,7 @@ PLACE_TEST("/task/folder", states_follow_each_other)
 PLACE_TEST("/task/folder", a_folder_has_one_process_at_a_time)
 {
     g_auto(AcrFolder) first = {0}, second = {0};
-    g_autofree char *path = place_path(place, "out"),
-                    *pid = g_strdup_printf("process %ld", (long)getpid());
+    g_autofree char *path = place_path(place, "out"), *pid = g_strdup_printf("process %ld", (long)getpid());
     g_autoptr(GError) error = NULL;
     g_assert_cmpint(open_out(place, &first), ==, ACR_FOLDER_NEW);
     g_assert_false(acr_folder_open(path, &second, &error));
@@ -81,8 +80,7 @@ PLACE_TEST("/task/folder", unfinished_writes_are_removed_from_a_run_that_goes_on
     place_write(place, "out/attempt_0/search/.acr-aB3dEf", "{");
     place_write(place, "out/attempt_0/.acr-notes", "mine");
     place_write(place, "elsewhere/.acr-aB3dEf", "mine");
-    g_autofree char *link = place_path(place, "out/attempt_0/link"),
-                    *target = place_path(place, "elsewhere");
+    g_autofree char *link = place_path(place, "out/attempt_0/link"), *target = place_path(place, "elsewhere");
     g_assert_cmpint(symlink(target, link), ==, 0);
     g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_READY);
     g_assert_false(exists(place, "out/attempt_0/search/.acr-aB3dEf"));
@@ -109,8 +107,7 @@ PLACE_TEST("/task/folder", a_file_in_the_place_of_the_folder_is_named_as_such)
     for (guint i = 0; i < 2; i++) {
         g_auto(AcrFolder) folder = {0};
         g_autoptr(GError) error = NULL;
-        g_assert_false(i ? acr_folder_read(path, &folder, &error)
-                         : acr_folder_open(path, &folder, &error));
+        g_assert_false(i ? acr_folder_read(path, &folder, &error) : acr_folder_open(path, &folder, &error));
         g_assert_nonnull(strstr(error->message, "is not a folder"));
     }
     assert_text(place_read(place, "out"), "mine");
@@ -193,8 +190,8 @@ PLACE_TEST("/task/folder", nothing_is_written_through_a_linked_folder)
         g_autofree char *link = place_path(place, links[i]);
         g_autoptr(GError) error = NULL;
         g_assert_cmpint(symlink(target, link), ==, 0);
-        assert_fails_with(acr_folder_write(&folder, names[i], "x", 1, &error), error,
-                          ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+        assert_fails_with(acr_folder_write(&folder, names[i], "x", 1, &error), error, ACR_TASK_ERROR,
+                          ACR_TASK_ERROR_USAGE);
     }
     g_autoptr(GDir) dir = g_dir_open(target, 0, NULL);
     g_assert_cmpstr(g_dir_read_name(dir), ==, "mine");

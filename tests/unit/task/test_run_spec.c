@@ -110,8 +110,7 @@ TEST("/task/run_spec", bad_values_give_one_line)
 TEST("/task/run_spec", a_spec_survives_as_json)
 {
     for (AcrForVerb verb = ACR_FOR_RUN; verb <= ACR_FOR_EXEC; verb <<= 1) {
-        g_auto(AcrRunSpec) spec = acr_run_spec_of(verb), empty = acr_run_spec_of(verb),
-                           read = acr_run_spec_of(verb);
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(verb), empty = acr_run_spec_of(verb), read = acr_run_spec_of(verb);
         g_autoptr(AcrJson) nothing = acr_run_spec_to_json(&empty, 0);
         for (guint i = 0; i < acr_n_options; i++)
             if (acr_options[i].verbs & verb)
@@ -153,8 +152,7 @@ TEST("/task/run_spec", the_largest_amounts_survive_as_json)
     const AcrOption *most = acr_option_find("task-max-tokens", 15, ACR_FOR_SWE_BENCH),
                     *cost = acr_option_find("max-cost", 8, ACR_FOR_SWE_BENCH);
     for (guint i = 0; i < G_N_ELEMENTS(tokens); i++) {
-        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH),
-                           read = acr_run_spec_of(ACR_FOR_SWE_BENCH);
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH), read = acr_run_spec_of(ACR_FOR_SWE_BENCH);
         g_assert_true(acr_run_spec_set(&spec, most, "", tokens[i], NULL));
         g_assert_true(acr_run_spec_set(&spec, cost, "", "9000000", NULL));
         g_autoptr(AcrJson) json = acr_run_spec_to_json(&spec, 0);
@@ -170,25 +168,23 @@ TEST("/task/run_spec", the_largest_amounts_survive_as_json)
 
 TEST("/task/run_spec", json_of_another_type_is_refused)
 {
-    static const char *const texts[] = {
-        "{\"rounds\":\"many\"}", "{\"rounds\":0}",    "{\"rounds\":[1,2]x}", "{\"max_cost\":\"1\"}",
-        "{\"max_time\":-5}",     "{\"apply\":\"x\"}", "{\"model\":7}",       "{\"verify\":7}"};
+    static const char *const texts[] = {"{\"rounds\":\"many\"}", "{\"rounds\":0}",    "{\"rounds\":[1,2]x}",
+                                        "{\"max_cost\":\"1\"}",  "{\"max_time\":-5}", "{\"apply\":\"x\"}",
+                                        "{\"model\":7}",         "{\"verify\":7}"};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
         g_autoptr(AcrJson) json = acr_json_parse(texts[i], strlen(texts[i]), NULL);
         g_autoptr(GError) error = NULL;
         if (!json)
             continue;
-        assert_fails_with(acr_run_spec_from_json(&spec, 0, json, &error), error, ACR_TASK_ERROR,
-                          ACR_TASK_ERROR_USAGE);
+        assert_fails_with(acr_run_spec_from_json(&spec, 0, json, &error), error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
     }
 }
 
 TEST("/task/run_spec", secrets_bind_no_folder)
 {
     for (guint i = 0; i < acr_n_options; i++)
-        g_assert_false((acr_options[i].flags & ACR_OPTION_SECRET) &&
-                       (acr_options[i].flags & ACR_OPTION_BOUND));
+        g_assert_false((acr_options[i].flags & ACR_OPTION_SECRET) && (acr_options[i].flags & ACR_OPTION_BOUND));
 }
 
 /* ---- Where values come from ---- */
@@ -233,12 +229,10 @@ PLACE_TEST("/task/spec_sources", a_bad_line_is_named)
         {"repo = /somewhere\n", "'repo' can only be given on the command line"},
         {"apply = true\n", "'apply' can only be given on the command line"},
         {"shared-dir = x\n", "'shared-dir' is not an option"},
-        {"header = X: s3cret\n",
-         "applies to one provider; give it on the command line, or with ACR_HEADERS"},
+        {"header = X: s3cret\n", "applies to one provider; give it on the command line, or with ACR_HEADERS"},
         {"key-file = s3cret\n", "'key-file' applies to one provider; "},
         {"key-command = s3cret\n", "on the command line, or with ACR_KEY_COMMAND"},
-        {"base-url = http://s3cret\n",
-         "on the command line, or with a variable such as OPENAI_BASE_URL"},
+        {"base-url = http://s3cret\n", "on the command line, or with a variable such as OPENAI_BASE_URL"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
@@ -323,8 +317,7 @@ TEST("/task/models", no_wait_between_tries_is_not_the_models_own)
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
         AcrLimits limits = {0};
         spec.retry_base_ms = rows[i].given;
-        g_assert_cmpuint(acr_model_options_of(&spec, &limits, NULL).retry_base_ms, ==,
-                         rows[i].taken);
+        g_assert_cmpuint(acr_model_options_of(&spec, &limits, NULL).retry_base_ms, ==, rows[i].taken);
     }
 }
 

@@ -18,5 +18,4 @@ void place_write(const Place *place, const char *name, const char *text);
 /* The text of a file in the folder; owned. */
 char *place_read(const Place *place, const char *name);
 
-#define PLACE_TEST(group, name)                                                                    \
-    TEST_WITH(group, name, Place, place, data, NULL, place_set_up, place_tear_down)
+#define PLACE_TEST(group, name) TEST_WITH(group, name, Place, place, data, NULL, place_set_up, place_tear_down)

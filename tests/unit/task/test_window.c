@@ -159,8 +159,7 @@ typedef struct {
     AcrModelReport report;
 } Narrow;
 
-static bool narrow_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
-                            GError **error)
+static bool narrow_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
 {
     Narrow *self = (Narrow *)model;
     bool fit = strlen(acr_conversation_message(request->conversation, 0)->content) <= 5000;
@@ -170,8 +169,7 @@ static bool narrow_complete(AcrModel *model, const AcrModelRequest *request, Acr
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW, "too long");
         return false;
     }
-    *out = (AcrModelAnswer){
-        .content = g_strdup("yes"), .finish = g_strdup("stop"), .usage = ACR_USAGE_UNKNOWN};
+    *out = (AcrModelAnswer){.content = g_strdup("yes"), .finish = g_strdup("stop"), .usage = ACR_USAGE_UNKNOWN};
     return true;
 }
 
@@ -199,8 +197,7 @@ static int ask(AcrModel *model, gsize bytes)
 /* Asks four times through the journal; returns the number of live calls. */
 static guint pass(const Place *place, gint64 given, bool live)
 {
-    static const AcrModelOps ops = {
-        .complete = narrow_complete, .free = narrow_free, .report = narrow_report};
+    static const AcrModelOps ops = {.complete = narrow_complete, .free = narrow_free, .report = narrow_report};
     g_autofree char *path = place_path(place, "journal.jsonl");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJournal) journal =
@@ -211,8 +208,7 @@ static guint pass(const Place *place, gint64 given, bool live)
     Narrow *narrow = live ? g_new0(Narrow, 1) : NULL;
     if (narrow)
         *narrow = (Narrow){.model = {&ops, g_strdup("narrow")}, .calls = &calls};
-    g_autoptr(AcrModel) model =
-        acr_recorded_model_new(recorder, "narrow", narrow ? &narrow->model : NULL, given);
+    g_autoptr(AcrModel) model = acr_recorded_model_new(recorder, "narrow", narrow ? &narrow->model : NULL, given);
     g_assert_cmpint(ask(model, 20000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
     g_assert_cmpint(ask(model, 15000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
     g_assert_cmpint(ask(model, 6000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);

@@ -6,8 +6,7 @@
 
 #include "vcs_fixture.h"
 
-static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, const void *data,
-                       gsize len)
+static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, const void *data, gsize len)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = g_bytes_new(data, len);
@@ -15,8 +14,7 @@ static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, cons
 }
 
 /* Makes the files of folder "w" equal to those of `overlay`, without the code under test. */
-static void lay_out(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
-                    const char *dir)
+static void lay_out(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot, const char *dir)
 {
     g_auto(GStrv) paths = acr_overlay_changed(overlay);
     for (gsize i = 0; paths[i]; i++) {
@@ -44,9 +42,8 @@ static void print_difference(const char *label, GBytes *bytes)
 static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
                         const char *const *exec, const char *const *not_exec)
 {
-    static const char *const diff_argv[] = {"git",      "-c",           "core.pager=cat",
-                                            "diff",     "--cached",     "--full-index",
-                                            "--binary", "--no-renames", NULL};
+    static const char *const diff_argv[] = {"git",          "-c",       "core.pager=cat", "diff", "--cached",
+                                            "--full-index", "--binary", "--no-renames",   NULL};
     static const char *const apply_argv[] = {"git", "apply", "--index", "-", NULL};
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) ours = made(acr_overlay_diff(overlay, &error), error);
@@ -123,10 +120,9 @@ BOX_TEST("/vcs/diff", every_kind_of_change)
 
 BOX_TEST("/vcs/diff", odd_names_are_quoted)
 {
-    static const char *const names[] = {
-        "with blank",  "tab\there",  "new\nline",      "quote\"d", "back\\slash",
-        "caf\xc3\xa9", "latin-\xe9", "bell\a\b\v\f\r", "del\x7f",  "esc\x1b ",
-        "-dash",       "blank \xe9", "d r/with \"q",   " lead",    "trail "};
+    static const char *const names[] = {"with blank",  "tab\there",  "new\nline",      "quote\"d", "back\\slash",
+                                        "caf\xc3\xa9", "latin-\xe9", "bell\a\b\v\f\r", "del\x7f",  "esc\x1b ",
+                                        "-dash",       "blank \xe9", "d r/with \"q",   " lead",    "trail "};
     make_repo(box, "r");
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autofree char *path = g_strconcat("r/", names[i], NULL);
@@ -313,8 +309,7 @@ static const char *random_attributes(GRand *rand)
 
 static void random_case(guint32 seed)
 {
-    static const char *const names[] = {"a.py",  "sub/b.py", "sub/deep/c.py",
-                                        "d.txt", "sub/e.py", "name with blank.py"};
+    static const char *const names[] = {"a.py", "sub/b.py", "sub/deep/c.py", "d.txt", "sub/e.py", "name with blank.py"};
     const char *const ends[] = {"\n", "\n", "\r\n"};
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -359,13 +354,11 @@ BOX_TEST("/vcs/diff", attributes_of_the_overlay_count)
 {
     make_repo(box, "r");
     put(box, "r/.gitattributes", "*.py -diff\n");
-    put(box, "r/a.py",
-        "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        5\n");
+    put(box, "r/a.py", "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        5\n");
     commit_all(box, "r");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    write_ok(overlay, "a.py",
-             "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        6\n");
+    write_ok(overlay, "a.py", "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        6\n");
     expect_gits(box, overlay, snapshot, NULL, NULL);
     write_ok(overlay, ".gitattributes", "*.py diff=python\n");
     g_autoptr(GError) error = NULL;
@@ -390,8 +383,7 @@ TEST("/vcs/diff", rules_of_attributes_are_gits)
     };
     static const char body[] = "class A:\n    def f(self):\n        1\n        2\n        3\n"
                                "        4\n        5\n";
-    static const char changed[] =
-        "class A:\n    def f(self):\n        1\n        2\n        3\n        6\n";
+    static const char changed[] = "class A:\n    def f(self):\n        1\n        2\n        3\n        6\n";
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_auto(Sandbox) box;
         sandbox_init(&box);
@@ -418,8 +410,7 @@ BOX_TEST("/vcs/diff", missing_content_is_an_error)
     put(box, "r/f", "one\n");
     commit_all(box, "r");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
-    g_autofree char *object =
-        sandbox_path(box, "r/.git/objects/56/26abf0f72e58d7a153368ba57db4c673c0e171");
+    g_autofree char *object = sandbox_path(box, "r/.git/objects/56/26abf0f72e58d7a153368ba57db4c673c0e171");
     g_assert_cmpint(unlink(object), ==, 0);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     write_ok(overlay, "f", "two\n");

@@ -33,8 +33,7 @@ static bool take(AcrOverlay *overlay, const char *text, GError **error)
 static GBytes *git_diff_of(const Sandbox *box, const char *script, const char *renames)
 {
     const char *const shell[] = {"sh", "-ec", script, NULL};
-    const char *const diff[] = {"git",   "diff",         "--cached", "--binary",
-                                renames, "--full-index", NULL};
+    const char *const diff[] = {"git", "diff", "--cached", "--binary", renames, "--full-index", NULL};
     GBytes *text = NULL;
     const char *const remove[] = {"rm", "-rf", "w", NULL};
     g_assert_cmpint(run_in(box, "", remove, NULL, NULL), ==, 0);
@@ -57,8 +56,8 @@ static void expect_the_same_again(const Sandbox *box, AcrSnapshot *snapshot, con
     g_test_message("%s", script);
     assert_ok(acr_overlay_apply_diff(overlay, text, len, &error), error);
     g_autoptr(GBytes) again = made(acr_overlay_diff(overlay, &error), error);
-    g_assert_cmpmem(g_bytes_get_data(again, NULL), g_bytes_get_size(again),
-                    g_bytes_get_data(plain, NULL), g_bytes_get_size(plain));
+    g_assert_cmpmem(g_bytes_get_data(again, NULL), g_bytes_get_size(again), g_bytes_get_data(plain, NULL),
+                    g_bytes_get_size(plain));
 }
 
 BOX_TEST("/vcs/diff_apply", what_git_prints_of_any_change)
@@ -139,13 +138,12 @@ BOX_TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
 
 BOX_TEST("/vcs/diff_apply", a_nul_byte_is_refused)
 {
-    static const char diff[] =
-        HEAD_OF("n") NEW_FILE "+++ b/n\n@@ -0,0 +1 @@\n+x\0yyyyyyyyyyyyyyy\n";
+    static const char diff[] = HEAD_OF("n") NEW_FILE "+++ b/n\n@@ -0,0 +1 @@\n+x\0yyyyyyyyyyyyyyy\n";
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    assert_fails_with(acr_overlay_apply_diff(overlay, diff, sizeof diff - 1, &error), error,
-                      ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    assert_fails_with(acr_overlay_apply_diff(overlay, diff, sizeof diff - 1, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_FAILED);
     g_assert_false(acr_overlay_has(overlay, "n"));
 }
 
@@ -154,10 +152,7 @@ BOX_TEST("/vcs/diff_apply", a_mode_that_is_not_told_stays)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    assert_ok(take(overlay,
-                   HEAD_OF("run") "--- a/run\n+++ b/run\n@@ -1 +1,2 @@\n #!/bin/sh\n+true\n",
-                   &error),
-              error);
+    assert_ok(take(overlay, HEAD_OF("run") "--- a/run\n+++ b/run\n@@ -1 +1,2 @@\n #!/bin/sh\n+true\n", &error), error);
     g_assert_cmphex(acr_overlay_mode(overlay, "run"), ==, ACR_MODE_EXEC);
 }
 
@@ -190,9 +185,8 @@ BOX_TEST("/vcs/diff_apply", what_other_tools_leave_out)
     g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     static const char diff[] = /* without the ids of empty files and the end of the last line */
-        HEAD_OF("p/__init__.py") "new file mode 100755\n" HEAD_OF(
-            "empty") "deleted file mode 100644\n" HEAD_OF("n") NEW_FILE
-        "+++ b/n\n@@ -0,0 +1 @@\n+x";
+        HEAD_OF("p/__init__.py") "new file mode 100755\n" HEAD_OF("empty") "deleted file mode 100644\n" HEAD_OF("n")
+            NEW_FILE "+++ b/n\n@@ -0,0 +1 @@\n+x";
     assert_ok(take(overlay, diff, &error), error);
     g_autoptr(GBytes) bytes = acr_overlay_read(overlay, "n", &error);
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\n", 2);

@@ -44,10 +44,8 @@ static void read_all(AcrSnapshot *snapshot, Given *given)
     g_autofree gsize *entries = g_new(gsize, n + 1);
     for (gsize i = 0; i < n; i++)
         entries[i] = n - 1 - i;
-    *given = (Given){.bytes = g_new0(GBytes *, n + 1),
-                     .errors = g_new0(GError *, n + 1),
-                     .times = g_new0(guint, n + 1),
-                     .n = n};
+    *given = (Given){
+        .bytes = g_new0(GBytes *, n + 1), .errors = g_new0(GError *, n + 1), .times = g_new0(guint, n + 1), .n = n};
     pthread_mutex_init(&given->lock, NULL);
     acr_snapshot_read_many(snapshot, entries, n, false, keep, given);
 }
@@ -63,8 +61,7 @@ static void expect_as_single(AcrSnapshot *snapshot)
         g_assert_cmpuint(given.times[i], ==, 1);
         g_assert_true((single == NULL) == (given.bytes[i] == NULL));
         g_assert_true(!single || g_bytes_equal(single, given.bytes[i]));
-        g_assert_cmpstr(error ? error->message : NULL, ==,
-                        given.errors[i] ? given.errors[i]->message : NULL);
+        g_assert_cmpstr(error ? error->message : NULL, ==, given.errors[i] ? given.errors[i]->message : NULL);
     }
 }
 

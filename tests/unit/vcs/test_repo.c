@@ -51,8 +51,7 @@ BOX_TEST("/vcs/repo", plain_folder_has_no_git)
     g_assert_false(acr_repo_is_bare(repo));
     g_assert_cmpstr(acr_repo_workdir(repo), ==, expected);
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_of_commit(repo, "HEAD", &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_NOT_FOUND);
+    assert_fails_with(acr_snapshot_of_commit(repo, "HEAD", &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
 }
 
 BOX_TEST("/vcs/repo", git_file_that_leads_nowhere_is_an_error)
@@ -81,8 +80,7 @@ BOX_TEST("/vcs/repo", bare_is_seen_without_configuration)
     g_autoptr(AcrRepo) copied = open_ok(box, "shape");
     g_assert_true(acr_repo_is_bare(copied));
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_of_worktree(shape, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_UNSUPPORTED);
+    assert_fails_with(acr_snapshot_of_worktree(shape, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED);
 }
 
 BOX_TEST("/vcs/repo", linked_working_tree_has_its_own_head_and_files)
@@ -144,18 +142,15 @@ BOX_TEST("/vcs/repo", sha256_is_refused_by_name)
     assert_text(listing(tree), "100644 d/f\n");
     g_assert_nonnull(strstr(acr_snapshot_remarks(tree), "its working tree is read as a folder"));
     git(box, "", "clone -q --bare r bare");
-    open_fails(box, "bare", ACR_VCS_ERROR_UNSUPPORTED,
-               "uses SHA-256 object ids, which acr-host cannot read");
+    open_fails(box, "bare", ACR_VCS_ERROR_UNSUPPORTED, "uses SHA-256 object ids, which acr-host cannot read");
 }
 
 BOX_TEST("/vcs/repo", unknown_formats_are_unsupported)
 {
     make_repo(box, "r");
-    put(box, "r/.git/config",
-        "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
+    put(box, "r/.git/config", "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
     open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "does not store its refs as files");
-    put(box, "r/.git/config",
-        "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
+    put(box, "r/.git/config", "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
     open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
 }
 
@@ -202,8 +197,7 @@ BOX_TEST("/vcs/repo", alternates_of_alternates_are_followed_as_far_as_git_does)
     bool opens = opens_with_chain(box, 5, &error); /* the depth that git follows */
     g_assert_no_error(error);
     g_assert_true(opens);
-    assert_fails_with(opens_with_chain(box, 6, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(opens_with_chain(box, 6, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
 BOX_TEST("/vcs/repo", alternates_have_a_number)
@@ -222,6 +216,5 @@ BOX_TEST("/vcs/repo", alternates_have_a_number)
             assert_ok(opens_with_chain(box, 0, &error), error);
     }
     g_autoptr(GError) error = NULL;
-    assert_fails_with(opens_with_chain(box, 0, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(opens_with_chain(box, 0, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }

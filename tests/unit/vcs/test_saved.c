@@ -65,13 +65,11 @@ BOX_TEST("/vcs/saved", commit_needs_its_repository)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) again = made(load(box, repo, "s/deep", &error), error);
     expect_same(snapshot, again);
-    assert_fails_with(load(box, NULL, "s/deep", &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_MISSING);
+    assert_fails_with(load(box, NULL, "s/deep", &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
     make_repo(box, "other");
     commit_all(box, "other");
     g_autoptr(AcrRepo) other = open_ok(box, "other");
-    assert_fails_with(load(box, other, "s/deep", &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_MISSING);
+    assert_fails_with(load(box, other, "s/deep", &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
 BOX_TEST("/vcs/saved", working_tree_may_be_gone)
@@ -155,12 +153,10 @@ BOX_TEST("/vcs/saved", damage_is_seen)
     g_autofree char *blob = g_strdup("s/blobs/5626abf0f72e58d7a153368ba57db4c673c0e171");
     put(box, blob, "two\n");
     g_autoptr(AcrSnapshot) again = made(load(box, NULL, "s", &error), error);
-    assert_fails_with(acr_snapshot_read(again, 0, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_FAILED);
+    assert_fails_with(acr_snapshot_read(again, 0, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
     g_autofree char *file = sandbox_path(box, blob);
     g_assert_cmpint(unlink(file), ==, 0);
-    assert_fails_with(acr_snapshot_read(again, 0, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_MISSING);
+    assert_fails_with(acr_snapshot_read(again, 0, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
     put(box, blob, "half"); /* a crash may leave this; saving again must repair it */
     save_ok(box, snapshot, "s");
     g_autoptr(AcrSnapshot) third = made(load(box, NULL, "s", &error), error);
@@ -174,8 +170,7 @@ BOX_TEST("/vcs/saved", folder_that_cannot_be_made_is_an_error)
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(box, "p");
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = sandbox_path(box, "file/s");
-    assert_fails_with(acr_snapshot_save(snapshot, dir, &error), error, ACR_BASE_ERROR,
-                      ACR_BASE_ERROR_FAILED);
+    assert_fails_with(acr_snapshot_save(snapshot, dir, &error), error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
 /* git's answer about the git folder written for HEAD of "r", with "r" as its working tree;
@@ -183,8 +178,7 @@ BOX_TEST("/vcs/saved", folder_that_cannot_be_made_is_an_error)
 static char *ask_written(const Sandbox *box, const char *dir, const char *arguments)
 {
     g_autofree char *git_dir = sandbox_path(box, dir), *tree = sandbox_path(box, "r");
-    g_autofree char *all =
-        g_strdup_printf("--git-dir=%s --work-tree=%s %s", git_dir, tree, arguments);
+    g_autofree char *all = g_strdup_printf("--git-dir=%s --work-tree=%s %s", git_dir, tree, arguments);
     char *said = git_output(box, "", all);
     return said ? g_strchomp(said) : g_strdup("");
 }
@@ -246,8 +240,8 @@ BOX_TEST("/vcs/saved", tags_are_as_git_has_them)
     put(box, "r/f", "two\n");
     commit_all(box, "r");
     write_git(box, "before");
-    g_autofree char *described = ask_written(box, "before", "describe"),
-                    *tags = ask_written(box, "before", "tag"), *first = git_digest(box, NULL);
+    g_autofree char *described = ask_written(box, "before", "describe"), *tags = ask_written(box, "before", "tag"),
+                    *first = git_digest(box, NULL);
     g_assert_true(g_str_has_prefix(described, "out-1-g"));
     g_assert_cmpstr(tags, ==, "moved\nout\nrel/deep/v2\nrel/v1");
     git(box, "r", "tag -f moved");
@@ -290,8 +284,7 @@ BOX_TEST("/vcs/saved", odd_tags_are_passed_over)
     make_repo(box, "r");
     put(box, "r/f", "one\n");
     commit_all(box, "r");
-    g_autofree char *head = g_strchomp(git_output(box, "r", "rev-parse HEAD")),
-                    *last = g_strdup("HEAD");
+    g_autofree char *head = g_strchomp(git_output(box, "r", "rev-parse HEAD")), *last = g_strdup("HEAD");
     g_autoptr(GString) deep = g_string_new("r/.git/refs/tags/");
     for (guint i = 0; i < 20; i++) {
         g_autofree char *make = g_strdup_printf("tag -a chain%02u -m m %s", i, last);
@@ -351,7 +344,6 @@ BOX_TEST("/vcs/saved", no_git_folder_without_a_commit)
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(box, "folder");
     g_autofree char *path = sandbox_path(box, "git");
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_write_git(snapshot, path, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_EMPTY);
+    assert_fails_with(acr_snapshot_write_git(snapshot, path, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY);
     g_assert_null(acr_snapshot_git_digest(snapshot, NULL));
 }

@@ -6,8 +6,7 @@
 
 #include "vcs_fixture.h"
 
-static void commit_fails(const Sandbox *sandbox, const char *dir, const char *rev, int code,
-                         const char *says)
+static void commit_fails(const Sandbox *sandbox, const char *dir, const char *rev, int code, const char *says)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrRepo) repo = open_ok(sandbox, dir);
@@ -36,9 +35,8 @@ BOX_TEST("/vcs/snapshot", entries_are_sorted_with_modes_and_any_names)
     g_assert_cmpint(symlink("../outside", link), ==, 0);
     commit_all(box, "r");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
-    assert_text(listing(snapshot),
-                "100644 a-b\n100644 a.c\n100644 a/z\n100644 empty\n100644 latin-\\xe9\n"
-                "100644 line\\x0abreak\n120000 link\n100755 run.sh\n");
+    assert_text(listing(snapshot), "100644 a-b\n100644 a.c\n100644 a/z\n100644 empty\n100644 latin-\\xe9\n"
+                                   "100644 line\\x0abreak\n120000 link\n100755 run.sh\n");
     assert_text(content(snapshot, "link"), "../outside");
     assert_text(content(snapshot, "empty"), "");
     g_assert_cmpint(acr_snapshot_find(snapshot, "a"), ==, -1);
@@ -91,8 +89,7 @@ BOX_TEST("/vcs/snapshot", revisions_of_all_shapes)
     g_autofree char *long_text = g_strnfill(20000, 'x');
     put(box, "r/.git/refs/heads/long", long_text);
     commit_fails(box, "r", "long", ACR_VCS_ERROR_NOT_FOUND, "is longer than");
-    commit_fails(box, "r", "0123456789012345678901234567890123456789", ACR_VCS_ERROR_NOT_FOUND,
-                 "0123456789");
+    commit_fails(box, "r", "0123456789012345678901234567890123456789", ACR_VCS_ERROR_NOT_FOUND, "0123456789");
 }
 
 BOX_TEST("/vcs/snapshot", repository_without_commits_is_empty)
@@ -171,8 +168,7 @@ BOX_TEST("/vcs/snapshot", shallow_and_partial_clones)
     commit_all(box, "r");
     git(box, "r", "config uploadpack.allowFilter true");
     g_autofree char *shallow = g_strdup_printf("clone -q --depth 1 file://%s/r shallow", box->root);
-    g_autofree char *partial =
-        g_strdup_printf("clone -q --filter=blob:none file://%s/r partial", box->root);
+    g_autofree char *partial = g_strdup_printf("clone -q --filter=blob:none file://%s/r partial", box->root);
     git(box, "", shallow);
     git(box, "", partial);
     g_autoptr(AcrSnapshot) there = commit_ok(box, "shallow", "HEAD");
@@ -182,8 +178,7 @@ BOX_TEST("/vcs/snapshot", shallow_and_partial_clones)
     assert_text(content(fetched, "f"), "two");
     g_autoptr(AcrSnapshot) older = commit_ok(box, "partial", "HEAD~1");
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_read(older, 0, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_MISSING);
+    assert_fails_with(acr_snapshot_read(older, 0, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
 BOX_TEST("/vcs/snapshot", submodules_are_left_out_and_said)
@@ -225,13 +220,11 @@ BOX_TEST("/vcs/snapshot", forbidden_names_are_left_out)
     g_autoptr(GBytes) out = NULL;
     const char *argv[] = {"git", "mktree", "-z", NULL};
     g_assert_cmpint(run_in(box, "r", argv, bytes, &out), ==, 0);
-    g_autofree char *arguments =
-        g_strdup_printf("commit-tree -m x %.40s", (const char *)g_bytes_get_data(out, NULL));
+    g_autofree char *arguments = g_strdup_printf("commit-tree -m x %.40s", (const char *)g_bytes_get_data(out, NULL));
     g_autofree char *commit = git_output(box, "r", arguments);
     g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", g_strchomp(commit));
     assert_text(listing(snapshot), "100644 ok\n");
-    g_assert_cmpstr(acr_snapshot_remarks(snapshot), ==,
-                    "2 entries with forbidden names were left out: .., .GIT");
+    g_assert_cmpstr(acr_snapshot_remarks(snapshot), ==, "2 entries with forbidden names were left out: .., .GIT");
 }
 
 static void *read_often(void *data)
@@ -273,6 +266,5 @@ BOX_TEST("/vcs/snapshot", damaged_object_is_an_error)
     put(box, file, "not deflated at all");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_read(snapshot, 0, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_FAILED);
+    assert_fails_with(acr_snapshot_read(snapshot, 0, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }

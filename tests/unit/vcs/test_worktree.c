@@ -35,9 +35,8 @@ BOX_TEST("/vcs/worktree", files_are_taken_as_they_lie)
     g_assert_cmpint(unlink(deleted), ==, 0);
     g_assert_cmpint(chmod(same, 0755), ==, 0);
     g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
-    assert_text(listing(tree),
-                "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
-                "100644 untracked/deep/file\n");
+    assert_text(listing(tree), "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
+                               "100644 untracked/deep/file\n");
     g_assert_true(acr_snapshot_is_worktree(tree));
     /* later changes of the file must not show */
     put(box, "r/modified", "later");
@@ -73,9 +72,7 @@ BOX_TEST("/vcs/worktree", ignored_files_are_left_out_tracked_ones_not)
                    "100644 .gitignore\n100644 build/tracked\n100644 docs/a/b/src\n100644 keep.o\n"
                    "100644 sub/.gitignore\n100644 sub/top\n100644 sub/x.o\n");
     g_autofree char *gits = git_output(box, "r", "ls-files -co --exclude-standard");
-    g_assert_cmpstr(
-        gits, ==,
-        ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
+    g_assert_cmpstr(gits, ==, ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
 }
 
 /* With random trees and ignore rules, the snapshot must have the files that git lists. */
@@ -94,8 +91,7 @@ TEST("/vcs/worktree", random_ignore_rules_give_what_git_lists)
             GString *path = g_string_new("r");
             int depth = g_rand_int_range(rand, 1, 4);
             for (int d = 0; d < depth; d++)
-                g_string_append_printf(path, "/%s%s",
-                                       names[g_rand_int_range(rand, 0, G_N_ELEMENTS(names))],
+                g_string_append_printf(path, "/%s%s", names[g_rand_int_range(rand, 0, G_N_ELEMENTS(names))],
                                        d + 1 < depth && g_rand_boolean(rand) ? "_d" : "");
             g_autofree char *whole = sandbox_path(&box, path->str);
             g_autofree char *folder = g_path_get_dirname(whole);
@@ -107,19 +103,16 @@ TEST("/vcs/worktree", random_ignore_rules_give_what_git_lists)
         }
         g_autoptr(GString) ignore = g_string_new(NULL);
         for (int i = g_rand_int_range(rand, 1, 5); i > 0; i--)
-            g_string_append_printf(ignore, "%s\n",
-                                   rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
+            g_string_append_printf(ignore, "%s\n", rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
         put(&box, "r/.gitignore", ignore->str);
         if (g_file_test(inner, G_FILE_TEST_IS_DIR)) {
             g_autoptr(GString) more = g_string_new(NULL);
             for (int i = g_rand_int_range(rand, 1, 5); i > 0; i--)
-                g_string_append_printf(more, "%s\n",
-                                       rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
+                g_string_append_printf(more, "%s\n", rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
             put(&box, "r/a_d/.gitignore", more->str);
             g_test_message("below:\n%s", more->str);
         }
-        g_autofree char *gits =
-            git_output(&box, "r", "-c core.quotePath=false ls-files -co --exclude-standard");
+        g_autofree char *gits = git_output(&box, "r", "-c core.quotePath=false ls-files -co --exclude-standard");
         g_auto(GStrv) expected = g_strsplit(g_strchomp(gits), "\n", -1);
         g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
         g_autofree char *list = listing(tree);
@@ -148,9 +141,7 @@ BOX_TEST("/vcs/worktree", odd_names_symlinks_and_fifos)
     g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
     g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
     g_autofree char *list = listing(tree);
-    g_assert_cmpstr(
-        list, ==,
-        "100644 f\n100644 latin-\\xe9/\\xff\n100644 line\\x0abreak\n120000 link\n120000 loop\n");
+    g_assert_cmpstr(list, ==, "100644 f\n100644 latin-\\xe9/\\xff\n100644 line\\x0abreak\n120000 link\n120000 loop\n");
     assert_text(content(tree, "link"), outside);
 }
 
@@ -194,8 +185,7 @@ BOX_TEST("/vcs/worktree", unreadable_paths_are_left_out_and_said)
     } else {
         g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
         assert_text(listing(tree), "100644 open\n");
-        g_assert_cmpstr(acr_snapshot_remarks(tree), ==,
-                        "2 paths cannot be read and were left out: closed, shut");
+        g_assert_cmpstr(acr_snapshot_remarks(tree), ==, "2 paths cannot be read and were left out: closed, shut");
     }
     g_assert_cmpint(chmod(closed, 0755), ==, 0);
 }
@@ -230,14 +220,13 @@ BOX_TEST("/vcs/worktree", too_large_file_is_listed_not_read)
         g_assert_cmpmem(hex, 2, id + 2 * i, 2);
     }
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_read(tree, (gsize)at, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(acr_snapshot_read(tree, (gsize)at, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
     g_assert_cmpint(unlink(big), ==, 0);
     stage_large_blob(box, "r", "big");
     git(box, "r", "commit -q -m big");
     g_autoptr(AcrSnapshot) head = commit_ok(box, "r", "HEAD");
-    assert_fails_with(acr_snapshot_read(head, (gsize)acr_snapshot_find(head, "big"), &error), error,
-                      ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(acr_snapshot_read(head, (gsize)acr_snapshot_find(head, "big"), &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_TOO_BIG);
 }
 
 BOX_TEST("/vcs/worktree", too_deep_folders_are_refused)
@@ -250,13 +239,11 @@ BOX_TEST("/vcs/worktree", too_deep_folders_are_refused)
     g_string_free(path, TRUE);
     g_autoptr(AcrRepo) plain = open_ok(box, "p");
     g_autoptr(GError) error = NULL;
-    assert_fails_with(acr_snapshot_of_worktree(plain, &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(acr_snapshot_of_worktree(plain, &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
     make_repo(box, "p");
     commit_all(box, "p");
     g_autoptr(AcrRepo) repo = open_ok(box, "p");
-    assert_fails_with(acr_snapshot_of_commit(repo, "HEAD", &error), error, ACR_VCS_ERROR,
-                      ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(acr_snapshot_of_commit(repo, "HEAD", &error), error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
 BOX_TEST("/vcs/worktree", the_commit_below_is_told_and_empty_where_there_is_none)
@@ -399,8 +386,7 @@ BOX_TEST("/vcs/worktree", conflicts_and_sparse_checkouts)
     git(box, "r", "sparse-checkout set --cone --sparse-index other");
     expect_listing(box, "r", "100644 f\n");
     g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
-    g_assert_nonnull(strstr(acr_snapshot_remarks(tree),
-                            "1 file outside the sparse checkout was left out: out/g"));
+    g_assert_nonnull(strstr(acr_snapshot_remarks(tree), "1 file outside the sparse checkout was left out: out/g"));
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
     g_assert_false(acr_overlay_path_ok(overlay, "out/g"));
 }
@@ -459,8 +445,8 @@ BOX_TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
         "ln -sf b r/link",                                      /* link to another target */
         "mv r/sub r/bus",                                       /* renamed folder */
         "printf b > r/.gitignore",                              /* changed ignore rules */
-        "printf c > r/.git/info/exclude", /* changed ignore rules outside the tree */
-        "git -C r rm -q --cached a",      /* an ignored file is no longer tracked */
+        "printf c > r/.git/info/exclude",                       /* changed ignore rules outside the tree */
+        "git -C r rm -q --cached a",                            /* an ignored file is no longer tracked */
     };
     make_repo(box, "r");
     put(box, "r/a", "old");

@@ -72,8 +72,7 @@ BOX_TEST("/vcs/apply", changes_new_files_and_removals)
     g_assert_false(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
     /* the working tree must now equal the overlay */
     g_autoptr(AcrSnapshot) after = worktree_ok(box, "r");
-    assert_text(listing(after),
-                "100644 a/f\n100755 a/g\n100644 b/deep/new\n100755 b/script\n100755 run\n");
+    assert_text(listing(after), "100644 a/f\n100755 a/g\n100644 b/deep/new\n100755 b/script\n100755 run\n");
 }
 
 /* Changes the tree by a script; applying must then fail and write nothing. */
@@ -149,8 +148,8 @@ BOX_TEST("/vcs/apply", missing_working_tree_is_an_error)
     g_autoptr(GError) error = NULL;
     write_ok(overlay, "a/f", "changed\n");
     bool is_known;
-    assert_fails_with(acr_overlay_apply(overlay, "/nonexistent/folder", &is_known, &error), error,
-                      ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    assert_fails_with(acr_overlay_apply(overlay, "/nonexistent/folder", &is_known, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_FAILED);
 }
 
 BOX_TEST("/vcs/apply", failure_leaves_the_old_files)

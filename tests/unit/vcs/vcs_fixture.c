@@ -47,8 +47,7 @@ char *sandbox_path(const Sandbox *sandbox, const char *name)
     return *name ? g_build_filename(sandbox->root, name, NULL) : g_strdup(sandbox->root);
 }
 
-int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input,
-           GBytes **out_stdout)
+int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input, GBytes **out_stdout)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *cwd = sandbox_path(sandbox, dir);
@@ -100,10 +99,9 @@ void stage_large_blob(const Sandbox *sandbox, const char *dir, const char *path)
     static const char object[] = "x\x01\x01\x0f\x00\xf0\xff"
                                  "blob 134217729\0\" \x03\x94"; /* zlib */
     G_STATIC_ASSERT(ACR_VCS_MAX_FILE_BYTES + 1 == 134217729);
-    g_autofree char *file =
-        g_strconcat(dir, "/.git/objects/12/34567890123456789012345678901234567890", NULL);
-    g_autofree char *add = g_strconcat("update-index --add --cacheinfo 100644,",
-                                       "1234567890123456789012345678901234567890,", path, NULL);
+    g_autofree char *file = g_strconcat(dir, "/.git/objects/12/34567890123456789012345678901234567890", NULL);
+    g_autofree char *add =
+        g_strconcat("update-index --add --cacheinfo 100644,", "1234567890123456789012345678901234567890,", path, NULL);
     put_bytes(sandbox, file, object, sizeof object - 1);
     git(sandbox, dir, add);
 }
@@ -201,10 +199,9 @@ static void add_state(GChecksum *sum, const char *path)
 {
     struct stat st;
     g_assert_cmpint(lstat(path, &st), ==, 0);
-    g_autofree char *facts =
-        g_strdup_printf("%s %o %ld %ld.%09ld %ld.%09ld\n", path, st.st_mode,
-                        S_ISDIR(st.st_mode) ? 0L : (long)st.st_size, (long)st.st_mtim.tv_sec,
-                        st.st_mtim.tv_nsec, (long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+    g_autofree char *facts = g_strdup_printf("%s %o %ld %ld.%09ld %ld.%09ld\n", path, st.st_mode,
+                                             S_ISDIR(st.st_mode) ? 0L : (long)st.st_size, (long)st.st_mtim.tv_sec,
+                                             st.st_mtim.tv_nsec, (long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
     g_checksum_update(sum, (const guchar *)facts, -1);
     if (S_ISREG(st.st_mode)) {
         g_autofree char *text = NULL;

@@ -26,8 +26,7 @@ char *sandbox_path(const Sandbox *sandbox, const char *name); /* owned */
 char *git_output(const Sandbox *sandbox, const char *dir, const char *arguments);
 void git(const Sandbox *sandbox, const char *dir, const char *arguments);
 /* Runs a command with input; returns its exit code. */
-int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input,
-           GBytes **out_stdout);
+int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input, GBytes **out_stdout);
 /* Makes a repository that has an identity and converts no line endings. */
 void make_repo(const Sandbox *sandbox, const char *dir);
 void commit_all(const Sandbox *sandbox, const char *dir);

@@ -31,8 +31,7 @@ TEST("/verbs/command_line", an_option_has_several_spellings)
     check_rounds(WORDS("--rounds", "3"), 3);
     check_rounds(WORDS("--rounds=3"), 3);
     check_rounds(WORDS("--rounds=2", "--rounds=3"), 3);
-    g_assert_true(parse(&acr_verb_run, WORDS("-o", "a", "-rb", "-v", "-m", "x/1", "--model=x/2"),
-                        &spec, NULL));
+    g_assert_true(parse(&acr_verb_run, WORDS("-o", "a", "-rb", "-v", "-m", "x/1", "--model=x/2"), &spec, NULL));
     g_assert_cmpstr(spec.out, ==, "a");
     g_assert_cmpstr(spec.repo, ==, "b");
     g_assert_true(spec.verbose);

@@ -8,8 +8,7 @@
 #include "unit/cases.h"
 
 /* Draws parts, and compares the bytes and the number of lines. */
-static void check_drawn(const char *const *texts, guint columns, bool has_colour, const char *bytes,
-                        guint lines)
+static void check_drawn(const char *const *texts, guint columns, bool has_colour, const char *bytes, guint lines)
 {
     g_autoptr(GPtrArray) parts = g_ptr_array_new();
     g_autoptr(GString) out = g_string_new(NULL);
@@ -31,8 +30,8 @@ TEST("/verbs/status_block", parts_are_not_broken_but_cut)
     check_drawn(TEXTS("search", "3 s"), 80, true, "\033[1msearch\033[0m · 3 s", 1);
     check_drawn(TEXTS("abcdefghijkl"), 13, false, "abcdefghi…", 1);
     check_drawn(TEXTS("日本語日本語"), 13, false, "日本語日…", 1);
-    check_drawn(TEXTS("aaaaaa", "bbbbbb", "cccccc", "dddddd", "eeeeee"), 11, false,
-                "aaaaaa\nbbbbbb\ncccccc\ndddddd", 4);
+    check_drawn(TEXTS("aaaaaa", "bbbbbb", "cccccc", "dddddd", "eeeeee"), 11, false, "aaaaaa\nbbbbbb\ncccccc\ndddddd",
+                4);
     check_drawn(TEXTS("a", "b", "\nc", "d", "\n"), 80, false, "a · b\nc · d\n", 3);
 }
 
@@ -97,13 +96,11 @@ TEST("/verbs/screen", lines_are_broken_between_words)
 
 TEST("/verbs/screen", guides_are_shown_without_marks)
 {
-    static const char guide[] =
-        "# A `title`\n\nOne **two** [three](ci.md) four\nfive.\n\n"
-        "- an item\n  of two lines\n\n```sh\n# code | stays `as it` is\n```\n"
-        "| what | of it | why |\n|---|---|---|\n| `a` | b \\| c | |\n"
-        "| d | e | a cell of many words |\n";
-    g_autofree char *wide = acr_guide_text(guide, 60, false),
-                    *narrow = acr_guide_text(guide, 20, true);
+    static const char guide[] = "# A `title`\n\nOne **two** [three](ci.md) four\nfive.\n\n"
+                                "- an item\n  of two lines\n\n```sh\n# code | stays `as it` is\n```\n"
+                                "| what | of it | why |\n|---|---|---|\n| `a` | b \\| c | |\n"
+                                "| d | e | a cell of many words |\n";
+    g_autofree char *wide = acr_guide_text(guide, 60, false), *narrow = acr_guide_text(guide, 20, true);
     g_assert_cmpstr(wide, ==,
                     "A `title`\n\nOne two three (acr-host help ci) four five.\n\n"
                     "- an item of two lines\n\n    # code | stays `as it` is\n"
@@ -114,18 +111,16 @@ TEST("/verbs/screen", guides_are_shown_without_marks)
 
 TEST("/verbs/changed_files", lines_of_a_diff_are_counted_inside_hunks)
 {
-    static const char diff[] =
-        "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
-        "@@ -1,3 +1,2 @@\n---- a comment\n-b\n+++ c\n d\n"
-        "diff --git a/new b/new\nnew file mode 100644\nindex 0..0\n"
-        "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n"
-        "+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n"
-        "diff --git a/old name b/new name\nrename from old name\n"
-        "rename to new name\n";
+    static const char diff[] = "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
+                               "@@ -1,3 +1,2 @@\n---- a comment\n-b\n+++ c\n d\n"
+                               "diff --git a/new b/new\nnew file mode 100644\nindex 0..0\n"
+                               "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n"
+                               "+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n"
+                               "diff --git a/old name b/new name\nrename from old name\n"
+                               "rename to new name\n";
     g_autoptr(GBytes) bytes = g_bytes_new_static(diff, sizeof diff - 1);
     g_autoptr(GPtrArray) files = acr_patch_files(bytes), none = acr_patch_files(NULL);
-    static const char *const said[] = {"x.py (+1 -2)", "new (+0 -0)", "gone (+0 -1)",
-                                       "new name (+0 -0)"};
+    static const char *const said[] = {"x.py (+1 -2)", "new (+0 -0)", "gone (+0 -1)", "new name (+0 -0)"};
     g_assert_cmpuint(none->len, ==, 0);
     g_assert_cmpuint(files->len, ==, G_N_ELEMENTS(said));
     for (guint i = 0; i < files->len; i++)
