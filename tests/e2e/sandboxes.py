@@ -450,6 +450,7 @@ def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1"
     (folder / "registries.conf").write_text(f'[[registry]]\nlocation = "{registry}"\ninsecure = true\n')
     return {
         "GOGC": "400",  # its processes are short-lived
+        "DPKG_ADMINDIR": str(folder / "tmp"),  # so that it does not search all packages for its version
         "CONTAINERS_CONF": str(folder / "containers.conf"),
         "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf"),
         "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
