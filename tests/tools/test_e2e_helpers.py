@@ -15,7 +15,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
-import packages  # noqa: E402
 import repos  # noqa: E402
 import schemas  # noqa: E402
 from host import Host  # noqa: E402
@@ -46,23 +45,6 @@ def ask(server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: 
     connection.close()
     is_json = reply.headers["Content-Type"] == "application/json" and data.startswith(b"{")
     return reply.status, json.loads(data) if is_json else data, reply.headers
-
-
-def content(body: Any) -> str:
-    """The text of an answer."""
-    return body["choices"][0]["message"]["content"]
-
-
-def test_answers_come_in_the_order_of_the_script_with_usage(server: LoopbackOpenAI) -> None:
-    status, body, _ = ask(server, "one")
-    assert (status, content(body)) == (200, "Look at `f`.")
-    assert body["usage"] == {
-        **{"prompt_tokens": 1, "completion_tokens": 4, "total_tokens": 5},
-        "prompt_tokens_details": {"cached_tokens": 0},
-    }
-    status, body, _ = ask(server, "as JSON: `f`", response_format={"type": "json_object"})
-    assert (status, content(body)) == (200, "{}")
-    assert server.position == 2 and server.violations == []
 
 
 WRONG = [
@@ -111,16 +93,6 @@ def test_other_paths_are_refused(server: LoopbackOpenAI) -> None:
     assert connection.getresponse().status == 405
     connection.close()
     assert server.violations == ["GET /v1/models"]
-
-
-def test_stream_gives_the_same_text_and_usage(server: LoopbackOpenAI) -> None:
-    server.position = 2
-    status, data, _ = ask(server, stream=True, stream_options={"include_usage": True})
-    events = [line[6:] for line in data.decode().split("\n\n") if line]
-    assert status == 200 and events[-1] == "[DONE]"
-    chunks = [json.loads(event) for event in events[:-1]]
-    text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
-    assert text == "x" * 250 and chunks[-1]["usage"]["completion_tokens"] == 63
 
 
 def stand_in(folder: Path, script: str) -> Path:
@@ -202,21 +174,6 @@ def test_digest_sees_every_change(tmp_path: Path, change: str) -> None:
         (repo.path / "link").unlink()
         (repo.path / "link").symlink_to("d/b")
     assert repos.digest(repo.path) != before
-
-
-def test_sample_is_a_clean_repository(tmp_path: Path) -> None:
-    repo = repos.sample_repo(tmp_path / "s")
-    assert repo.git("status", "--porcelain", "--ignored") == ""
-    assert "brookbill/tariffs/seasonal.py" in repo.git("ls-files").splitlines()
-
-
-def share_environments(folder: Path) -> Path:
-    """Make `folder` a cache that has only the environments that all tests share; return their folder in it."""
-    shared, here = packages.cache() / "venvs", folder / "acr-tests" / "venvs"
-    shared.mkdir(parents=True, exist_ok=True)
-    here.parent.mkdir(parents=True)
-    here.symlink_to(shared)
-    return here
 
 
 def test_json_without_a_member_or_with_one_too_many_is_found() -> None:
