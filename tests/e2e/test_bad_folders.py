@@ -6,13 +6,12 @@ import json
 import os
 import resource
 import shutil
-import stat
 import threading
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import ROOT, Host, Result, without_progress
+from host import Host, Result, without_progress
 from hostile import (
     TINY,
     deep_digest,
@@ -148,51 +147,6 @@ def test_a_limit_on_file_sizes_loses_nothing(run_host: Run, sample_repo: Repo, t
     assert outcome(out) == outcome(plain)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ["--rounds", "3"],
-        ["--tries", "2"],
-        ["--attempts", "2"],
-        ["--temperature", "0.5"],
-        ["--verify", "always"],
-        ["--rev", "HEAD"],
-        ["--instance-id", "a__b-1"],
-        ["--model", "script:/dev/null"],
-    ],
-)
-def test_other_options_in_a_begun_folder_are_refused_by_name(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, change: list[str]
-) -> None:
-    """Neither a finished nor an unfinished folder is changed."""
-    out = tmp_path / "out"
-    arguments = tiny_run(tiny, out, script)
-    run_host(*arguments).check()
-    for _ in range(2):
-        before = deep_digest(out / "attempt_0") if (out / "attempt_0").exists() else None
-        run_host(*arguments, *change).one_line(USAGE, "this run was started with", change[0])
-        if before:
-            assert deep_digest(out / "attempt_0") == before
-            take_back(out, 1)
-    run_host(*arguments).check()
-
-
-def test_another_issue_prompt_or_repository_is_refused_by_name(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
-    """The texts are compared, too."""
-    out, prompts = tmp_path / "out", tmp_path / "prompts"
-    arguments = tiny_run(tiny, out, script)
-    run_host(*arguments).check()
-    texts = shutil.copytree(ROOT / "prompts", prompts)
-    (texts / "patch_system.txt").write_text("Write a patch.\n")
-    run_host(*arguments, "--prompts", texts).one_line(USAGE, "prompt patch_system.txt")
-    issue = [text if text != "half(4) is 1" else "half(4) is 7" for text in arguments]
-    run_host(*issue).one_line(USAGE, "the issue differs")
-    copy = tiny.clone(tmp_path / "copy")
-    run_host(*tiny_run(copy, out, script)).one_line(USAGE, "started with --repo ")
-
-
 def test_two_runs_never_share_a_folder(host: Host, loopback_openai: Serve, tmp_path: Path, sample_repo: Repo) -> None:
     """The second names the process of the first; the first finishes normally."""
     server = loopback_openai(SCRIPT)
@@ -268,21 +222,6 @@ def test_a_run_folder_inside_the_repository_stays_out_of_sight(run_host: Run, ti
 
 
 # ---- Apply ---------------------------------------------------------------------------------------
-
-
-def test_apply_writes_what_the_patch_says_and_nothing_else(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
-    """Modes stay, the index is not written, and applying again changes nothing."""
-    (tiny.path / "app.py").chmod(0o755)
-    (tiny.path / "untracked.txt").write_text("mine")
-    index = (tiny.path / ".git" / "index").read_bytes()
-    arguments = tiny_run(tiny, tmp_path / "out", script)
-    run_host(*arguments, "--apply").check()
-    assert (tiny.path / "app.py").read_text() == "def half(n):\n    return n // 2\n"
-    assert stat.S_IMODE((tiny.path / "app.py").stat().st_mode) == 0o755
-    assert (tiny.path / ".git" / "index").read_bytes() == index
-    assert sorted(p.name for p in tiny.path.iterdir()) == [".git", "app.py", "untracked.txt"]
 
 
 def _changed(tiny: Repo, elsewhere: Path, how: str) -> None:

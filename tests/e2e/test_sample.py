@@ -9,7 +9,7 @@ from typing import Callable
 
 import pytest
 from host import Result
-from repos import Repo, digest, sample_repo
+from repos import Repo, digest
 from runs import (
     ARTIFACTS,
     CALLS,
@@ -392,14 +392,3 @@ def test_submodule_is_left_out_and_said_once(
         (line,) = result.err.splitlines()
         assert line == "acr-host run: 1 submodule was left out: vendored"
         assert run_host(*arguments(sample_repo, out, *options)).check().err == ""
-
-
-def test_run_folder_inside_the_working_tree_is_not_seen(run_host: RunHost, tmp_path: Path) -> None:
-    """With --out inside the repository, neither git nor a second run sees it."""
-    repo = sample_repo(tmp_path / "own")
-    first = run_host(*arguments(repo, repo.path / "out")).check()
-    assert repo.git("status", "--porcelain") == ""
-    second = run_host(*arguments(repo, repo.path / "again")).check()
-    assert first.stdout == second.stdout
-    entries = (repo.path / "again" / "snapshot" / "entries").read_bytes()
-    assert b"out/" not in entries

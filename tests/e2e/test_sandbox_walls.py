@@ -220,12 +220,6 @@ def test_no_engine_is_one_line(sandbox: Sandbox, repo: Path, tmp_path: Path) -> 
         sandbox.run(repo, "--", "true").one_line(125, "container engine", "deaf.sock")
 
 
-def test_no_such_image_is_one_line(sandbox: Sandbox, repo: Path) -> None:
-    _engine_only(sandbox)
-    sandbox.options = ["--image", "acr-host-test/not-there"]
-    sandbox.run(repo, "--", "true").one_line(125, "image", "acr-host-test/not-there")
-
-
 def test_an_engine_that_goes_away(
     sandbox: Sandbox, repo: Path, image: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

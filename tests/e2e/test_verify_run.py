@@ -13,7 +13,7 @@ import pytest
 from host import SLOWNESS, kill
 from hostile import without_passing, write_script
 from loopback import Failure, LoopbackOpenAI
-from runs import folder_digest, journal, read_json
+from runs import folder_digest, read_json
 from verifying import (
     HALF_RIGHT,
     NO_YES,
@@ -75,13 +75,6 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
     assert len(case.asked("patch")) == 3 and len(case.records("execution")) == 1
 
 
-def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> None:
-    """The rejected patch comes first."""
-    lines = [guard("no"), *search(), patch(OTHER), patch(RIGHT)]
-    result = case.run(lines, "--validate", "grep -q 'n // 2' app.py", "--attempts", "3").check()
-    assert added(result) == [RIGHT] and "attempt_1" not in {path.name for path in case.out.iterdir()}
-
-
 @pytest.mark.parametrize(
     ("counts", "why"),
     [
@@ -121,12 +114,7 @@ def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why
     [
         ("    import os\n    os._exit(0)\n", "hidden name: _exit"),
         ("    raise SystemExit(0)\n", "builtin: SystemExit"),
-        ("    import os\n    os.execv('/bin/true', ['true'])\n", "hidden name: execv"),
-        (
-            "    import atexit, os\n    atexit.register(os._exit, 0)\n    return n // 7\n",
-            "import: atexit",
-        ),
-        ("    import signal\n    signal.alarm(1)\n    return n // 7\n", "import: signal"),
+        ("    import atexit, os\n    atexit.register(os._exit, 0)\n    return n // 7\n", "import: atexit"),
     ],
 )
 def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: Case, body: str, why: str) -> None:
@@ -144,7 +132,6 @@ def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: C
     [
         ("true && no-such-program", "no-such-program"),
         ("cd . && ./app.py", "ermission denied"),
-        ("python3 -m no_such_module", "No module named no_such_module"),
         ("echo pytest: no tests ran in 0.01s; exit 5", "no tests ran"),
         ("echo pytest: file or directory not found; exit 4", "file or directory not found"),
     ],
@@ -178,28 +165,6 @@ def test_never_asks_and_runs_nothing(case: Case) -> None:
     assert "verified" not in result.err and case.selected()["reason"] == "--verify=never was given"
     assert {at["request"]["agent"] for at in case.records("model")} == {"search", "extract", "patch"}
     assert case.records("sandbox") == case.records("execution") == []
-
-
-def test_without_a_sandbox_the_run_goes_on_and_says_so(case: Case, tmp_path: Path) -> None:
-    """This is the default: verify if possible."""
-    case.options = []
-    (tmp_path / "bin").mkdir()
-    result = case.run(STRAIGHT, env={"PATH": str(tmp_path / "bin")}).check()
-    assert added(result) == [RIGHT]
-    assert verified(result).startswith("no (code cannot be run here: ") and "bubblewrap" in verified(result)
-    assert len(result.err.splitlines()) == 1 + ("calls," in result.err), result.told()
-
-
-@pytest.mark.parametrize("option", ["--verify=always", "--verify"])
-def test_always_ends_where_there_is_no_sandbox(case: Case, tmp_path: Path, option: str) -> None:
-    """One line says so, and the run can be resumed where a sandbox works."""
-    case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
-    (tmp_path / "bin").mkdir()
-    command = case.arguments(STRAIGHT, option)
-    case.host.run(*command, env={"PATH": str(tmp_path / "bin")}).one_line(ENVIRONMENT, "bubblewrap")
-    assert journal(case.out) == []
-    if has_bubblewrap() and option == "--verify=always":
-        assert verified(case.host.run(*command).check()).startswith("yes")
 
 
 def test_a_validation_that_cannot_be_run_is_said(case: Case, tmp_path: Path) -> None:
