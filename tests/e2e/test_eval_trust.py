@@ -339,9 +339,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 # One of each kind; `full` grades the others.
 FEW = {
-    *("conftest_rewrites_outcomes", "entry_point_plugin", "prints_and_exits", "answers_by_frames", "shadowed_stdlib"),
-    *("reads_the_tests", "module_of_tests_changed", "testcase_run_replaced", "memory_by_ctypes"),
-    *("honest_subprocess", "honest_conftest", "honest_shapes", "honest_runner"),
+    *("conftest_rewrites_outcomes", "prints_and_exits", "answers_by_frames", "reads_the_tests", "memory_by_ctypes"),
+    *("honest_subprocess", "honest_conftest", "honest_runner"),
 }
 
 

@@ -373,8 +373,9 @@ def test_what_has_come_is_answered_at_the_end_of_the_input(host: Host, make_repo
     assert [answer["id"] for answer in client.end()] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("busy", ["idle", "indexing", "unread"])
+@pytest.mark.parametrize(
+    ("number", "busy"), [(signal.SIGTERM, "idle"), (signal.SIGINT, "indexing"), (signal.SIGTERM, "unread")]
+)
 def test_a_signal_ends_it(host: Host, make_repo: Make, number: signal.Signals, busy: str) -> None:
     """The signal may arrive while a repository is indexed, and while the client does not read."""
     child = host.start("mcp", "--repo", many(make_repo, 800), "--no-cache", "--jobs", "1", stdin=subprocess.PIPE)

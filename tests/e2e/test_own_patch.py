@@ -68,7 +68,7 @@ def test_changes_of_the_working_tree_are_verified(host: Host, repo: Repo, tmp_pa
 @pytest.mark.parametrize(
     ("after", "script", "options", "words"),
     [
-        (RIGHT, PASSING, [], "no (without the patch, the script exits with 0; it must fail with an AssertionError)"),
+        pytest.param(RIGHT, PASSING, [], "no (without the patch, the script exits with 0; it must fail with an AssertionError)", marks=pytest.mark.full),
         (RIGHT, "import app\n\ndef test_six():\n    assert 6 == 7\n", [], "no (without the patch, the script exits with 0; it must fail with an AssertionError; does it call its test functions?)"),
         (RIGHT, "assert (\n", [], "no (without the patch, the script is not valid Python: SyntaxError: '(' was never closed (line 1)"),
         (OTHER, SCRIPT, [], "no (with the patch, line 3 of the script raises AssertionError: half(4) is 0)"),

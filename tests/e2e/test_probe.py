@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from fewer import usually
 from runs import read_json
 from verifying import (
     PASSING,
@@ -69,7 +70,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", usually(["endless output", "a hang", "no network"], HOSTILE))
 def test_what_a_snippet_does_is_bounded(case: Case, name: str) -> None:
     """The snippet ends by itself or at a limit, and the run continues with an unchanged tree."""
     need_bubblewrap()

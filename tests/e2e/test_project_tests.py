@@ -356,12 +356,12 @@ EARLY = "the test run ends early with the patch ({}), but not without it"
 @pytest.mark.parametrize(
     ("end", "left", "says"),
     [
-        ("if n > 3 + time.time_ns() // 1000 % 16: raise ValueError('odd')", 5, EARLY.format("exit code 3, .*odd")),
-        ("if n > 12: os._exit(1)", 17, EARLY.format("exit code 1")),
-        pytest.param("if n > 12: os.abort()", 17, EARLY.format("signal 6"), marks=pytest.mark.full),
+        ("if n > 3 + time.time_ns() // 1000 % 4: raise ValueError('odd')", 6, EARLY.format("exit code 3, .*odd")),
+        pytest.param("if n > 6: os._exit(1)", 7, EARLY.format("exit code 1"), marks=pytest.mark.full),
+        pytest.param("if n > 6: os.abort()", 7, EARLY.format("signal 6"), marks=pytest.mark.full),
         pytest.param(
-            "if n > 12: time.sleep(999)",
-            17,
+            "if n > 6: time.sleep(999)",
+            7,
             "the test run hangs between tests with the patch, but not without it",
             marks=pytest.mark.full,
         ),
@@ -373,7 +373,7 @@ def test_a_patch_with_which_the_runner_ends_is_refused(
 ) -> None:
     """Plugins and runners test themselves like this, and may end at another test each time; each test passes alone."""
     plugin = "import plug\n\nseen = []\n\n\ndef pytest_runtest_logreport(report):\n    seen.append(1)\n    plug.note(len(seen) // 3)\n"
-    tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert n >= 0\n"
+    tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(14))\ndef test_n(n):\n    assert n >= 0\n"
     repo = make_repo({"plug.py": "def note(n):\n    pass\n", "conftest.py": plugin, "tests/test_n.py": tests})
     patch = diff_of(repo, {"plug.py": f"import os\nimport time\n\n\ndef note(n):\n    {end}\n"})
     row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch, code=1)
@@ -414,12 +414,10 @@ A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
             *("pytest", {"pytest.ini": "[pytest]\naddopts = --deselect tests/test_a.py::ATest::test_a\n"}, [0], [], []),
             marks=pytest.mark.full,
         ),
-        (
-            "pytest",
-            {"tests/test_a.py": CASES_A.replace("def test_a", "__test__ = False\n\n    def test_a")},
-            [0, 1],
-            [],
-            [],
+        pytest.param(
+            *("pytest", {"tests/test_a.py": CASES_A.replace("def test_a", "__test__ = False\n\n    def test_a")}),
+            *([0, 1], [], []),
+            marks=pytest.mark.full,
         ),
         (
             "unittest",

@@ -145,7 +145,7 @@ def test_one_sample_asks_what_is_asked_without_the_option(case: Case) -> None:
     assert asked[0] == asked[1]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.full)])
 def test_killed_at_random_moments_it_goes_on_to_the_same_end(case: Case, kills: int) -> None:
     """The run has the same files and costs; recorded calls and executions are not repeated."""
     need_bubblewrap()

@@ -41,13 +41,14 @@ def test_exit_codes_pass(sandbox: Sandbox, repo: Path) -> None:
     assert (row["exit"], row["signal"], row["limit"]) == (77, None, None)
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_signals_are_told(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--", "sh", "-c", "kill -11 $$")
     assert (row["exit"], row["signal"]) == (None, 11)
     sandbox.run(repo, "--", "sh", "-c", "kill -9 $$").check(128 + 9)
 
 
+@usually_in("plain")
 def test_an_exit_code_is_not_taken_for_a_signal(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "bubblewrap", "bubblewrap-user", "podman", "dockerd", why="it tells signal N as exit 128 + N")
     row = sandbox.json(repo, "--", "sh", "-c", "exit 143")
@@ -66,12 +67,12 @@ def test_a_program_that_is_not_there(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "no-such-program")["exit"] == 127
 
 
-@usually_in("bubblewrap", "podman")
+@usually_in("bubblewrap")
 def test_a_file_that_cannot_be_run(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "./README")["exit"] == 126
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_streams_pass(sandbox: Sandbox, repo: Path) -> None:
     result = sandbox.run(repo, "--", "sh", "-c", "echo out; echo err >&2")
     assert (result.out, result.err) == ("out\n", "err\n")
@@ -117,6 +118,7 @@ def test_input_without_an_end(sandbox: Sandbox, repo: Path) -> None:
         result.check(0)
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_signals_are_as_at_any_start(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--", "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
     blocked, ignored = (int(line.split()[1], 16) for line in row["stdout"].splitlines())
@@ -242,6 +244,7 @@ DAMAGE = [
 ]
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_whatever_one_did_the_next_does_not_see(sandbox: Sandbox, repo: Path) -> None:
     before = sandbox.json(repo, "--", "python3", "-c", STATE)
     assert "VALUE = 1" in before["stdout"] and before["exit"] == 0
@@ -250,6 +253,7 @@ def test_whatever_one_did_the_next_does_not_see(sandbox: Sandbox, repo: Path) ->
     assert sandbox.json(repo, "--", "python3", "-c", STATE)["stdout"] == before["stdout"]
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_several_at_once_do_not_see_one_another(sandbox: Sandbox, repo: Path) -> None:
     script = "echo $0 >>README; sleep 0.3; cat README"
 
@@ -260,7 +264,7 @@ def test_several_at_once_do_not_see_one_another(sandbox: Sandbox, repo: Path) ->
         assert list(pool.map(one, range(8))) == [f"hello\n{number}\n" for number in range(8)]
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> None:
     patch = tmp_path / "p.diff"
     patch.write_text(
@@ -276,7 +280,7 @@ def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> Non
     assert row["stdout"].startswith("VALUE = 2\nnew\n-rwx"), row
 
 
-@usually_in("bubblewrap", "podman")
+@usually_in("bubblewrap")
 def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
     sandbox: Sandbox, repo: Path, tmp_path: Path
 ) -> None:
@@ -290,7 +294,7 @@ def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
     assert row["stdout"] == "2 1\n", row
 
 
-@usually_in("bubblewrap", "bubblewrap-user", "podman")
+@usually_in("bubblewrap")
 def test_links_of_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     secret = repo.parent / "secret.txt"
@@ -301,7 +305,7 @@ def test_links_of_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path) ->
     assert SECRET not in row["stdout"]
 
 
-@usually_in("bubblewrap", "bubblewrap-user", "podman")
+@usually_in("bubblewrap-user", "podman")
 def test_links_in_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     secret = repo.parent / "secret.txt"
@@ -336,7 +340,7 @@ def test_a_patch_stays_in_the_tree(
     assert not (repo.parent / "new.txt").exists()
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_odd_names_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     names = [
         b"-n",
@@ -361,7 +365,7 @@ def test_odd_names_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], 
     assert row["stdout"] == "True\n" * len(names), row
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_changes_that_are_not_committed_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     (repo / "README").write_text("changed\n")
     (repo / "pkg" / "__init__.py").unlink()
@@ -405,7 +409,7 @@ def test_a_file_that_is_too_large_is_told_each_time(
 # ---- Limits ----------------------------------------------------------------------------------------
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_a_flood_is_ended(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--output-limit", "10000", "--", "yes", "flood-of-the-tests")
     assert (row["limit"], row["signal"]) == ("output", 9)
@@ -421,7 +425,7 @@ def test_long_output_loses_its_middle(sandbox: Sandbox, repo: Path) -> None:
     assert "7893 bytes left out" in row["stdout"]
 
 
-@usually_in("bubblewrap", "podman")
+@usually_in("bubblewrap")
 def test_both_streams_are_read(sandbox: Sandbox, repo: Path) -> None:
     script = "import sys\nfor i in range(20000): print('o'*50); print('e'*50, file=sys.stderr)"
     row = sandbox.json(repo, "--output-limit", "2000000", "--", "python3", "-c", script)

@@ -263,6 +263,7 @@ def keep_workers_busy(folder: Path) -> None:
         (folder / f"m_{number}.py").write_text(text, "utf-8")
 
 
+@pytest.mark.parametrize("source", usually(["environment", "key-command", "header"], SOURCES), indirect=True)
 def test_run(host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path) -> None:
     server, repo, out = echo([429]), sample_repo(tmp_path / "sample"), tmp_path / "out"
     keep_workers_busy(repo.path / "more")
@@ -325,6 +326,7 @@ def tasks(tmp_path: Path) -> list[object]:
     return [*command, "--model", MODEL, "--out", tmp_path / "out", "--verify=never"]
 
 
+@pytest.mark.parametrize("source", usually(["key-file", "headers-variable"], SOURCES), indirect=True)
 def test_swe_bench(host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path) -> None:
     server = echo([429])
     args = [*tasks(tmp_path), "--verbose", *source.options]
@@ -335,6 +337,7 @@ def test_swe_bench(host: Host, echo: Callable[..., Echo], source: Source, tmp_pa
     check(result, watch, source, tmp_path / "out", host.home)
 
 
+@pytest.mark.parametrize("source", usually(["environment", "header"], SOURCES), indirect=True)
 def test_swe_bench_that_is_refused(host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path) -> None:
     args = [*tasks(tmp_path), *source.options]
     server = echo([401] * 3)

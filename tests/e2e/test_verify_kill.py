@@ -71,7 +71,7 @@ def _nothing_left(case: Case) -> None:
     assert [*strays(case.folder, case.host.home), *case.host.home.rglob("tmp-*")] == []
 
 
-@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("every", [30, pytest.param(1, marks=pytest.mark.full)])
 def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case, every: int) -> None:
     """Starts from all of the journal's records, or some of them; recorded steps are not repeated."""
     copy, whole = finished.folder / "copy", finished.out
@@ -88,17 +88,17 @@ def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case, eve
 
 
 def test_killed_after_each_of_its_records_it_goes_on_to_the_same_end(finished: Case) -> None:
-    """Kills one run whenever its journal has six more records, so during the next step."""
+    """Kills one run whenever its journal has ten more records, so during the next step."""
     out, before = finished.folder / "killed", digest(finished.repo.path)
     records = (finished.out / "journal.jsonl").read_bytes().count(b"\n")
     kills = 0
     command = _again(finished, out)
-    for number in range(1, records, 6):
+    for number in range(1, records, 10):
         child = finished.host.start(*command)
         _wait_for(out / "journal.jsonl", number)
         kills += child.poll() is None
         kill(child)
-    assert kills > records // 12
+    assert kills > records // 20
     finished.host.run(*command).check()
     assert outcome(out) == outcome(finished.out)
     assert finished.host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
