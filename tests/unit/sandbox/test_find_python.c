@@ -79,8 +79,7 @@ BOX_TEST("/sandbox/find_python", python_version_names_one_of_pyenv)
         const char *text;
         bool is_found;
     } rows[] = {{"3.9.1\n3.8\n", true}, {"../../evil", false}, {"..", false}, {"3.8", false}};
-    g_autofree char *root = box_path(box, "pyenv"),
-                    *wanted = box_path(box, "pyenv/versions/3.9.1/bin/python3");
+    g_autofree char *root = box_path(box, "pyenv"), *wanted = box_path(box, "pyenv/versions/3.9.1/bin/python3");
     install(box, "pyenv/versions/3.9.1");
     install(box, "evil");
     g_setenv("PYENV_ROOT", root, TRUE);
