@@ -322,7 +322,6 @@ def test_a_cache_that_cannot_be_written_or_read_is_done_without(
         [""],
         [b"\xff\xfe"],
         ["run", "--rounds", "99999999999999999999"],
-        ["search"],
         ["patch"],
         ["replay"],
         ["swe-bench"],
