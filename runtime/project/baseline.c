@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_LAST_BYTES 32 /* maximum size of the note with the duration of the tests, in bytes */
-#define VERSION 2
+#define VERSION 3
 #define MAX_TRIED 5u
 #define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
 #define SHOWN_BYTES 160u
@@ -85,7 +85,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
         acr_json_of(ACR_JSON("plan", acr_json_copy(baseline->plan)),
                     ACR_JSON("tried", acr_json_new_texts(baseline->tried)),
                     ACR_JSON("flaky", acr_json_new_texts(baseline->flaky)),
-                    ACR_STRING("missing", baseline->missing), ACR_INT("time_ms", project->time_ms),
+                    ACR_STRING("missing", baseline->missing),
                     ACR_JSON("run", acr_test_run_to_json(&baseline->run)), NULL);
     g_autofree char *text = acr_json_print(json);
     if (!acr_dir_make(project->cache, &error) ||
@@ -93,16 +93,13 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
         g_debug("cannot save the baseline: %s", error->message);
 }
 
-/* Reads a cached baseline, unless it timed out and the time limit is higher now. */
-static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *out)
+/* Reads a cached baseline. */
+static bool take_kept(const char *path, AcrBaseline *out)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
     g_autoptr(AcrJson) json = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
     const AcrJson *run = acr_json_get(json, "run"), *plan = acr_json_get(json, "plan");
     if (!run || !acr_json_get_string(plan, "runner"))
-        return false;
-    if (acr_json_get_bool(run, "timed_out", false) &&
-        acr_json_get_int(json, "time_ms", 0) < project->time_ms)
         return false;
     take_plan(out, plan);
     g_ptr_array_unref(out->tried);
@@ -121,7 +118,7 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
 static bool take_or_lock(const AcrProject *project, const char *path, AcrBaseline *out,
                          AcrLock **out_lock)
 {
-    if (take_kept(project, path, out))
+    if (take_kept(path, out))
         return true;
     g_autofree char *lock_path = path ? g_strconcat(path, ".lock", NULL) : NULL;
     if (!path || !acr_dir_make(project->cache, NULL))
@@ -129,7 +126,7 @@ static bool take_or_lock(const AcrProject *project, const char *path, AcrBaselin
     gint64 wait_us = 2 * project->time_ms * 1000,
            deadline_us = wait_us > 0 ? g_get_monotonic_time() + wait_us : 0;
     *out_lock = acr_project_lock(lock_path, deadline_us, project->interrupt, NULL);
-    return *out_lock && take_kept(project, path, out);
+    return *out_lock && take_kept(path, out);
 }
 
 /* ---- Trying plans ---- */
@@ -320,7 +317,8 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
             return false;
         if (!make_baseline(project, plans, &probe, order, &baseline, error))
             return false;
-        if (path)
+        /* a baseline that timed out has only the tests nearest to this patch */
+        if (path && !baseline.run.timed_out)
             keep_baseline(project, &baseline, path);
     }
     keep_time(project, &baseline);

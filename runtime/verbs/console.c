@@ -38,6 +38,7 @@ struct AcrConsole {
     char *status;      /* text of a verb that runs many tasks, which replaces the stage */
     gint64 awaited_ms; /* when the wait described by `status` began; 0 if `status` is no wait */
     bool is_awaiting;  /* the wait was not yet printed as a line */
+    char *awaited;     /* owned; the last wait that was printed as a line; NULL: none */
     AcrStatusBlock block;
 };
 
@@ -165,6 +166,10 @@ static void log_state(AcrConsole *console)
                                 : g_strconcat(console->status, ACR_WORDS_BETWEEN, time, NULL);
     if (*line)
         log_line(console, line);
+    if (console->is_awaiting) {
+        g_free(console->awaited);
+        console->awaited = g_strdup(console->status);
+    }
     console->is_awaiting = false;
 }
 
@@ -254,7 +259,8 @@ void acr_console_await(AcrConsole *console, const char *line)
     g_free(console->status);
     console->status = visible;
     console->awaited_ms = line ? acr_now_ms() : 0;
-    console->is_awaiting = line && !console->verbose;
+    /* a wait that begins again, such as for the next run of one test command, is no news */
+    console->is_awaiting = line && !console->verbose && g_strcmp0(console->awaited, visible) != 0;
     if (line && console->verbose)
         log_line(console, visible);
     pthread_mutex_unlock(&console->lock);
@@ -359,7 +365,7 @@ void acr_console_free(AcrConsole *console)
     pthread_cond_destroy(&console->over);
     pthread_mutex_destroy(&console->lock);
     acr_doing_clear(&console->doing);
-    ACR_FREE(console->status, console);
+    ACR_FREE(console->status, console->awaited, console);
 }
 
 const AcrProgress *acr_console_progress(AcrConsole *console)

@@ -197,6 +197,17 @@ def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: Mak
     assert outcome(host, repo)["kept"]
 
 
+def test_a_baseline_that_was_cut_off_is_made_again(host: Host, make_repo: MakeRepo) -> None:
+    """It has only the tests that come first for one patch."""
+    cases = (
+        "import time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        time.sleep(SECONDS)\n"
+    )
+    tests = {f"tests/test_{s}.py": cases.replace("SECONDS", s) for s in ("0", "99")}
+    repo = make_repo(CODE | {"tests/__init__.py": ""} | tests)
+    rows = [outcome(host, repo, "--python", "/usr/bin/python3", "--test-time", 2) for _ in range(2)]
+    assert [(row["complete"], row["kept"]) for row in rows] == [(False, False)] * 2
+
+
 def test_two_processes_make_one_baseline(host: Host, make_repo: MakeRepo) -> None:
     """The second waits for the first; an interrupt ends its wait."""
     cases = "import time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        time.sleep(2)\n"
@@ -390,7 +401,9 @@ def test_a_hang_before_the_time_limit_is_no_accepted_patch(host: Host, make_repo
     patch = diff_of(repo, {"pkg/__init__.py": slow})
     options = ["--repo", repo, "--python", "/usr/bin/python3", "--test-cmd", "python3 -m unittest", "--test-time", 4]
     where = "the time limit was reached before all tests had run, during tests.test_b.HangTest.test_a"
-    told = host.run("tests", *options, "--patch", patch, timeout=300).check(1).out
+    result = host.run("tests", *options, "--patch", patch, timeout=300).check(1)
+    told = result.out
+    assert sum("running python" in each for each in result.progress) == 1  # although it runs several times
     why = "1 failed and could not run again: tests.test_b.HangTest.test_a"
     assert told.splitlines()[-1] == f"whether the patch breaks tests is unknown: {why}; {where}"
     script = tmp_path / "script.jsonl"
