@@ -117,11 +117,16 @@ static void check_sandbox(Doctor *doctor)
         acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, work_tree, NULL);
     g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
     bool works = sandbox && try_sandbox(sandbox, &error);
-    g_autofree char *found = works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
-                                                     acr_sandbox_choice(sandbox)
-                                                         ? acr_sandbox_choice(sandbox)
-                                                         : "acr-host uses the Python of the image")
-                                   : g_strdup(error->message);
+    /* as for a run, the project's own files decide whether its .venv may be used */
+    g_autoptr(AcrSnapshot) files =
+        works && is_checkout ? acr_snapshot_of_worktree(here, NULL) : NULL;
+    options.snapshot = files;
+    g_autoptr(AcrSandbox) own = files ? acr_sandbox_open(&options, NULL) : NULL;
+    const char *choice = acr_sandbox_choice(own ? own : sandbox);
+    g_autofree char *found =
+        works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
+                                choice ? choice : "acr-host uses the Python of the image")
+              : g_strdup(error->message);
     add_check(
         doctor, "sandbox", works ? OK : WARNING,
         "without a sandbox, patches cannot be verified; follow the advice in this line, install "

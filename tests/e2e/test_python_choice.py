@@ -171,6 +171,7 @@ def test_an_environment_of_the_projects_own_files_is_not_trusted(box: Sandbox, r
     prefix, said = choice(box, repo.path)
     assert prefix == "/usr"
     assert said[1].endswith("is not used: it belongs to the project itself")
+    assert ".venv/bin" not in box.host.run("doctor", cwd=repo.path).out
 
 
 def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> None:
