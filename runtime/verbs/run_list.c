@@ -57,7 +57,7 @@ static char *read_title(const AcrFolder *folder)
 static char *add_changed_file(const AcrFolder *folder, char *title)
 {
     static const char mark[] = "\n+++ b/";
-    if (!g_str_has_prefix(title, ACR_VERIFY_TITLE))
+    if (g_strcmp0(acr_json_get_string(folder->meta, "verb"), "verify") != 0)
         return title;
     g_autoptr(GBytes) patch = acr_folder_read_file(folder, ACR_FILE_PATCH, MAX_PATCH_BYTES, NULL);
     g_autofree char *text = patch ? acr_bytes_text(patch) : g_strdup("");

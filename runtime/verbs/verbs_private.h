@@ -34,8 +34,6 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Prints the usage error for arguments other than one run folder. (places.c) */
 AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec);
-#define ACR_VERIFY_TITLE                                                                           \
-    "Verify a patch with " /* the title of a run of `verify` without an issue */
 /* Creates a new run folder in the state folder; owned. Errors: those of task. (places.c) */
 char *acr_verb_new_run_folder(const char *repo, GError **error) ACR_MUST_USE;
 /* Returns the sorted names (char *) of the guides that `help` prints; owned. (help_topic.c) */

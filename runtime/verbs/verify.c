@@ -11,7 +11,7 @@ static bool load_script(AcrRunSpec *spec, GError **error)
         return acr_task_refuse(error, "--script: '%s' is not UTF-8 text", spec->script_file);
     spec->script_text = acr_bytes_text(bytes);
     if (!spec->issue_file && !spec->issue_text) /* the title of the run in lists */
-        spec->issue_text = g_strdup_printf(ACR_VERIFY_TITLE "%s", name);
+        spec->issue_text = g_strdup_printf("Verify a patch with %s", name);
     return true;
 }
 
