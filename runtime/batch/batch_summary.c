@@ -156,16 +156,31 @@ static AcrJson *given_options(const AcrRunSpec *spec)
     return given;
 }
 
+/* Returns the data sets of the rows: `before` (may be NULL), and `dataset`; owned. */
+static char *join_datasets(const AcrBatchSummary *summary, const char *before, const char *dataset)
+{
+    bool is_kept = false; /* whether a row is of another data set */
+    for (guint i = 0; i < summary->rows->len; i++)
+        is_kept =
+            is_kept || position_of(summary, &g_array_index(summary->rows, Row, i)) == G_MAXUINT;
+    g_auto(GStrv) known = g_strsplit(before ? before : "", ", ", -1);
+    return !before || !is_kept ? g_strdup(dataset)
+           : g_strv_contains((const char *const *)known, dataset)
+               ? g_strdup(before)
+               : g_strconcat(before, ", ", dataset, NULL);
+}
+
 void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec, char **ids)
 {
     g_autoptr(AcrJson) known = g_steal_pointer(&summary->about);
-    summary->about =
-        acr_json_of(ACR_STRING("date", acr_json_get_string(known, "date")),
-                    ACR_STRING("dataset", spec->dataset),
-                    ACR_JSON("models", acr_json_new_strings((const char *const *)spec->models)),
-                    ACR_JSON("options", given_options(spec)), NULL);
     for (guint i = 0; ids[i]; i++)
         g_hash_table_insert(summary->places, g_strdup(ids[i]), GUINT_TO_POINTER(i + 1));
+    g_autofree char *datasets =
+        join_datasets(summary, acr_json_get_string(known, "dataset"), spec->dataset);
+    summary->about = acr_json_of(
+        ACR_STRING("date", acr_json_get_string(known, "date")), ACR_STRING("dataset", datasets),
+        ACR_JSON("models", acr_json_new_strings((const char *const *)spec->models)),
+        ACR_JSON("options", given_options(spec)), NULL);
     sort_rows(summary);
 }
 

@@ -185,17 +185,15 @@ def test_given_instances_leave_other_lines_alone(
     dataset = write_lines(tmp_path / "tasks.jsonl", [*rows, fourth])
     out = tmp_path / "out"
     out.mkdir()
-    foreign = {
-        "instance_id": "else__where-1",
-        "model_patch": "x",
-        "model_name_or_path": "y",
-    }
+    foreign = {"instance_id": "else__where-1", "model_patch": "x", "model_name_or_path": "y"}
     write_lines(out / "preds.jsonl", [foreign])
     run = batch(dataset, repos, model, out)
     run_host(*run, "--instance", GOOD).check()
     assert ids(out) == ["else__where-1", GOOD]
     first = predictions(out)
-    run_host(*run, "--instance", "brook__bill-4", "--instance", EMPTY).check()
+    other = write_lines(tmp_path / "more.jsonl", [*rows[1:], fourth])
+    run_host(*batch(other, repos, model, out), "--instance", "brook__bill-4", "--instance", EMPTY).check()
+    assert read_json(out / "summary.json")["dataset"] == f"{dataset}, {other}"
     assert sorted(ids(out)) == sorted(["else__where-1", GOOD, EMPTY, "brook__bill-4"])
     assert [line for line in predictions(out) if line in first] == first
     assert not (out / GONE).exists()
