@@ -288,12 +288,31 @@ static void take_predictions(const char *dir, const char *part, const char *insi
     }
 }
 
-/* Adds the files of the newest grading of a run's patch, in the evaluations of the run's batch. */
-static void take_grading(const char *run, AcrReportFiles *files)
+/* The newest evaluation of a batch; both members are owned. */
+typedef struct {
+    char *batch, *run_id; /* run_id is NULL if the batch has no evaluation */
+} Newest;
+
+static void clear_newest(Newest *newest)
+{
+    ACR_FREE(newest->batch, newest->run_id);
+    *newest = (Newest){0};
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Newest, clear_newest)
+
+/* Adds the files of the newest grading of a run's patch, in the evaluations of the run's batch.
+ * Updates `newest` (initially zero) if it is of another batch. */
+static void take_grading(const char *run, Newest *newest, AcrReportFiles *files)
 {
     g_autofree char *dir = g_canonicalize_filename(run, NULL), *id = g_path_get_basename(dir),
-                    *run_id = NULL, *batch = g_path_get_dirname(dir);
-    if (!choose_evaluation(batch, NULL, &run_id, NULL, NULL) || !run_id)
+                    *batch = g_path_get_dirname(dir);
+    if (g_strcmp0(newest->batch, batch) != 0) {
+        clear_newest(newest);
+        newest->batch = g_strdup(batch);
+        (void)!choose_evaluation(batch, NULL, &newest->run_id, NULL, NULL);
+    }
+    const char *run_id = newest->run_id;
+    if (!run_id)
         return;
     g_autofree char *whole = evaluation_path(batch, run_id);
     g_autoptr(GPtrArray) models = list_names(whole, NULL, MAX_TASKS);
@@ -452,19 +471,26 @@ static void add_packed(GByteArray *fields, const AcrReportFiles *files)
         g_byte_array_append(fields, files->fields->data, files->fields->len);
 }
 
-GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
-                          const AcrReportFiles *more, GError **error)
+static GBytes *report_run(AcrPython *python, const char *dir, const char *form,
+                          const AcrReportFiles *more, Newest *newest, GError **error)
 {
     g_auto(AcrReportFiles) files = {0};
     if (!add_run(dir, form, &files, error))
         return NULL;
-    take_grading(dir, &files);
+    take_grading(dir, newest, &files);
     GByteArray *fields = g_byte_array_new();
     pack_word(fields, form);
     pack_word(fields, ACR_VERSION);
     add_packed(fields, &files);
     add_packed(fields, more);
     return call_service(python, "run", fields, error);
+}
+
+GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
+                          const AcrReportFiles *more, GError **error)
+{
+    g_auto(Newest) newest = {0};
+    return report_run(python, dir, form, more, &newest, error);
 }
 
 static bool add_only(const char *const *names, AcrReportFiles *files)
@@ -526,6 +552,7 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
                             GError **error)
 {
     g_autoptr(GPtrArray) runs = list_runs(dir);
+    g_auto(Newest) newest = {0};
     gint64 graded_ns = last_grading_ns(dir);
     for (guint i = 0; i < runs->len && !acr_interrupted(interrupt); i++) {
         g_autofree char *page = g_build_filename(runs->pdata[i], ACR_FILE_REPORT, NULL),
@@ -533,7 +560,7 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
         gint64 made_ns = modified_ns(page), changed_ns = modified_ns(journal);
         if (changed_ns && made_ns > MAX(changed_ns, graded_ns))
             continue;
-        g_autoptr(GBytes) report = acr_report_of_run(python, runs->pdata[i], "html", NULL, error);
+        g_autoptr(GBytes) report = report_run(python, runs->pdata[i], "html", NULL, &newest, error);
         gsize len = 0;
         const void *data = report ? g_bytes_get_data(report, &len) : NULL;
         if (!data || !acr_file_write_atomic(page, data, len, 0600, error))
