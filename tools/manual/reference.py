@@ -96,6 +96,26 @@ def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
     yield from ["", "## JSON", ""]
     yield "Each schema is installed to `share/acr-host/schemas` (in the source tree: `runtime/schemas`). Later versions may add members, but remove or rename none."
     yield from ["", *table("schema|what it describes", [(f"`{name}`", one["title"]) for name, one in schemas.items()])]
+    yield from ["", "### Events", ""]
+    yield "Each line of `run --events FILE` is an object with `event`, `time_ms` (milliseconds since 1970) and the members of this kind of event:"
+    example = {"event": "stage", "time_ms": 1764345600000, "stage": "search", "attempt": 0, "number": 1}
+    yield from ["", "```json", json.dumps(example), "```", ""]
+    kinds = [
+        (one["properties"], one["title"])
+        for one in schemas["events.json"]["oneOf"]
+        if "const" in one["properties"]["event"]
+    ]
+    yield from table(
+        "`event`|members|what it says",
+        [
+            (
+                f"`{each['event']['const']}`",
+                ", ".join(f"`{name}`" for name in each if name not in ("event", "time_ms")),
+                title,
+            )
+            for each, title in kinds
+        ],
+    )
 
 
 def main(program: str, root: Path, is_check: bool) -> int:
