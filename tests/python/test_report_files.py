@@ -14,6 +14,7 @@ from acr.report import run_page, service
 from acr.report.journal import KEPT, read_journal
 from acr.report.parse_diff import changes, parse
 from acr.report.plain import text_of, visible
+from acr.report.story import stage_words
 
 FORMS = ["html", "text", "markdown", "json", "junit", "sarif", "atif"]
 
@@ -72,6 +73,12 @@ def test_of_many_steps_the_first_and_the_last_are_kept() -> None:
     found = read_journal(b"\n".join(json.dumps(record | {"n": n}).encode() for n in range(10_000)) + b'\n{"n":')
     assert len(found.steps) <= 2 * KEPT and found.left_out + len(found.steps) == 10_000
     assert found.stages == {"attempt_0/search": [10_000, 70_000, 0]}
+
+
+def test_stages_are_named_in_words() -> None:
+    assert (
+        stage_words("attempt_0/review") == "review" and stage_words("attempt_1/extract") == "attempt 2: bug locations"
+    )
 
 
 def files(value: Any) -> list[bytes]:

@@ -126,7 +126,7 @@ def read_journal(data: bytes | None) -> Journal:
         is_kept = at < KEPT or at >= count - KEPT
         request = record.get("request")
         stage = line_of(member(request, "conversation"), 80) if record.get("event") == "model" else "executions"
-        stage = re.sub(r"_\d+$", "", stage) if record.get("event") in ("model", "execution") else ""
+        stage = re.sub(r"(_\d+)+$", "", stage) if record.get("event") in ("model", "execution") else ""
         ms = _note(record, stage, journal)
         if is_kept:
             step = _step(at, record)

@@ -15,7 +15,17 @@ from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.parse_diff import FileDiff
 from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
-from acr.report.story import RESULTS, SCRIPT_VERDICTS, Attempt, Execution, Run, cost_of, kind_of, status_words
+from acr.report.story import (
+    RESULTS,
+    SCRIPT_VERDICTS,
+    Attempt,
+    Execution,
+    Run,
+    cost_of,
+    kind_of,
+    stage_words,
+    status_words,
+)
 
 MAX_CONVERSATION = 600_000  # maximum characters of all steps together
 MAX_DIFF_LINES = 4000
@@ -216,7 +226,7 @@ def _localisation(run: Run) -> Section:
 
 
 def _stages(run: Run) -> Section:
-    stages = list(run.journal.stages.items())[:40]
+    stages = [(stage_words(name), sums) for name, sums in run.journal.stages.items()][:40]
     time = [(name, sums[1] / 1000, f"{sums[1] / 1000:.1f} s, {count_of(sums[0], 'step')}") for name, sums in stages]
     cost = [(name, float(sums[2]), usd(sums[2])) for name, sums in stages if sums[2]]
     content: list[object] = [tag("h3", "Time"), plots.bars("seconds by stage", time)] if time else []

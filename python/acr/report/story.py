@@ -30,6 +30,15 @@ RESULTS = {
     "passed": "the script passes",
     "broken": "the script fails in another way",
 }
+# Names of conversations, without their attempt -> the words for people.
+_STAGES = {
+    "reproducible": "check of the issue",
+    "test": "reproducer",
+    "extract": "bug locations",
+    "regression": "review of broken tests",
+    "select": "choice of the patch",
+    "executions": "runs of code",
+}
 # Lists in regression_N.json -> the words for people.
 _KINDS = {
     "regressions": "broken by the patch",
@@ -68,6 +77,13 @@ def kind_of(outcome: str) -> str:
 def status_words(status: str) -> str:
     """An extract status in words; an unknown one stays unchanged."""
     return _STATUSES.get(status, status)
+
+
+def stage_words(path: str) -> str:
+    """A stage of the journal, such as "attempt_0/review", in words; attempts after the first are named."""
+    folder, _, name = path.rpartition("/")
+    attempt = numbers(layout.ATTEMPT, folder)
+    return (f"attempt {attempt[0] + 1}: " if attempt and attempt[0] else "") + _STAGES.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -240,8 +256,8 @@ def _add(attempt: Attempt, name: str, data: bytes) -> None:
         attempt.executions[(pair[0], pair[1])] = _execution(load(data))
     elif numbers(layout.REVIEW, name):
         attempt.reviews += rows_of([load(data)])
-    elif numbers(layout.REGRESSION, name):
-        attempt.others[line_of(name, 60)] = _compared_tests(load(data))
+    elif judged := numbers(layout.REGRESSION, name):
+        attempt.others[f"the project's tests with patch {judged[0]}"] = _compared_tests(load(data))
 
 
 def _attempts(files: dict[str, bytes]) -> list[Attempt]:

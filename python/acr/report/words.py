@@ -10,7 +10,7 @@ from acr.report.batch_page import grade_of
 from acr.report.junit import Case
 from acr.report.markdown import block, code
 from acr.report.plain import count_of, line_of, rows_of, usd, visible
-from acr.report.story import RESULTS, SCRIPT_VERDICTS, Run, cost_of, status_words
+from acr.report.story import RESULTS, SCRIPT_VERDICTS, Run, cost_of, stage_words, status_words
 
 MAX_COMMENT_DIFF = 40_000  # characters
 
@@ -62,7 +62,9 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 def run_text(run: Run) -> str:
     """A line for each fact."""
     sums = run.journal.stages.items()
-    stages = [("stage", f"{name}: {count_of(steps, 'step')}, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums]
+    stages = [
+        ("stage", f"{stage_words(name)}: {count_of(steps, 'step')}, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums
+    ]
     return "".join(f"{name:9} {value}\n" for name, value in [*_facts(run), *stages])
 
 
