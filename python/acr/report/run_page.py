@@ -40,7 +40,10 @@ def _summary(run: Run) -> Html:
         f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
     )
     badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
-    lines = [tag("p", badge, " ", run.why), tag("p", ", ".join(run.models), "; ", used, class_="soft")]
+    lines = [
+        tag("p", badge, " ", run.why),
+        tag("p", ", ".join(run.models), "; " * bool(run.models), used, class_="soft"),
+    ]
     if grade := grade_of(run):
         log = ["; ", tag("a", "test log", href=quote(run.test_log))] if run.test_log else []
         lines.append(tag("p", "Grade: ", grade, *log))
@@ -62,9 +65,13 @@ def _execution(title: str, found: Execution) -> Html:
 
 
 def _review(row: dict[str, Any]) -> Html:
-    said = f"round {number_of(row.get('round'))}: patch {line_of(row.get('patch-correct'), 8)}, test {line_of(row.get('test-correct'), 8)}"
+    said = f"review {number_of(row.get('round'))}: patch correct: {line_of(row.get('patch-correct'), 8)}, test correct: {line_of(row.get('test-correct'), 8)}"
     names = ("patch-analysis", "patch-advice", "test-analysis", "test-advice")
-    told = [tag("p", tag("strong", name), " ", text_of(row.get(name), 4000)) for name in names if row.get(name)]
+    told = [
+        tag("p", tag("strong", name.replace("-", " ")), " ", text_of(row.get(name), 4000))
+        for name in names
+        if row.get(name)
+    ]
     return fold(said, *told, is_open=True)
 
 
@@ -282,7 +289,7 @@ def _column(run: Run) -> Html:
     used = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}, {seconds:.1f} s"
     badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     content: list[object] = [tag("h3", run.folder or run.name), tag("p", badge, " ", run.why),
-                             tag("p", ", ".join(run.models), "; ", used, class_="soft"),
+                             tag("p", ", ".join(run.models), "; " * bool(run.models), used, class_="soft"),
                              *([tag("p", run.error, class_="bad")] if run.error else [])]  # fmt: skip
     if found := run.evidence():
         content += [_execution(f"{layout.REPRODUCER % found[0]} with the patch", found[2])]
