@@ -38,7 +38,7 @@ struct AcrConsole {
     char *status;      /* text of a verb that runs many tasks, which replaces the stage */
     gint64 awaited_ms; /* when the wait described by `status` began; 0 if `status` is no wait */
     bool is_awaiting;  /* the wait was not yet printed as a line */
-    char *awaited;     /* owned; the last wait that was printed as a line; NULL: none */
+    guint awaited;     /* hash of the last wait that was printed, which is no news again */
     AcrStatusBlock block;
 };
 
@@ -166,10 +166,7 @@ static void log_state(AcrConsole *console)
                                 : g_strconcat(console->status, ACR_WORDS_BETWEEN, time, NULL);
     if (*line)
         log_line(console, line);
-    if (console->is_awaiting) {
-        g_free(console->awaited);
-        console->awaited = g_strdup(console->status);
-    }
+    console->awaited = console->is_awaiting ? g_str_hash(console->status) : console->awaited;
     console->is_awaiting = false;
 }
 
@@ -259,8 +256,7 @@ void acr_console_await(AcrConsole *console, const char *line)
     g_free(console->status);
     console->status = visible;
     console->awaited_ms = line ? acr_now_ms() : 0;
-    /* a wait that begins again, such as for the next run of one test command, is no news */
-    console->is_awaiting = line && !console->verbose && g_strcmp0(console->awaited, visible) != 0;
+    console->is_awaiting = line && !console->verbose && g_str_hash(visible) != console->awaited;
     if (line && console->verbose)
         log_line(console, visible);
     pthread_mutex_unlock(&console->lock);
@@ -365,7 +361,7 @@ void acr_console_free(AcrConsole *console)
     pthread_cond_destroy(&console->over);
     pthread_mutex_destroy(&console->lock);
     acr_doing_clear(&console->doing);
-    ACR_FREE(console->status, console->awaited, console);
+    ACR_FREE(console->status, console);
 }
 
 const AcrProgress *acr_console_progress(AcrConsole *console)

@@ -107,22 +107,19 @@ static void check_sandbox(Doctor *doctor)
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_dir_make_tmp("acr-host-doctor-XXXXXX", &error);
     g_autoptr(AcrSnapshot) snapshot = folder ? empty_snapshot(folder, &error) : NULL;
-    /* in a checkout, the Python that a run would use */
     g_autoptr(AcrRepo) here = acr_repo_open(".", NULL);
     const char *place = here ? acr_repo_workdir(here) : NULL;
-    g_autofree char *git = place ? g_build_filename(place, ".git", NULL) : NULL;
-    bool is_checkout = git && g_file_test(git, G_FILE_TEST_EXISTS);
-    g_autofree char *work_tree = is_checkout ? acr_path_real(place) : NULL;
+    g_autofree char *at = place ? g_build_filename(place, ".git", NULL) : NULL,
+                    *top = at && g_file_test(at, G_FILE_TEST_EXISTS) ? acr_path_real(place) : NULL;
     AcrSandboxOptions options =
-        acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, work_tree, NULL);
+        acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, top, NULL);
     g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
     bool works = sandbox && try_sandbox(sandbox, &error);
-    /* as for a run, the project's own files decide whether its .venv may be used */
-    g_autoptr(AcrSnapshot) files =
-        works && is_checkout ? acr_snapshot_of_worktree(here, NULL) : NULL;
+    /* in a checkout, the Python that a run would use, for which the project's files matter */
+    g_autoptr(AcrSnapshot) files = top ? acr_snapshot_of_worktree(here, NULL) : NULL;
     options.snapshot = files;
     g_autoptr(AcrSandbox) own = files ? acr_sandbox_open(&options, NULL) : NULL;
-    const char *choice = acr_sandbox_choice(own ? own : sandbox);
+    const char *choice = works ? acr_sandbox_choice(own ? own : sandbox) : NULL;
     g_autofree char *found =
         works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
                                 choice ? choice : "acr-host uses the Python of the image")
@@ -130,8 +127,7 @@ static void check_sandbox(Doctor *doctor)
     add_check(
         doctor, "sandbox", works ? OK : WARNING,
         "without a sandbox, patches cannot be verified; follow the advice in this line, install "
-        "bubblewrap, "
-        "or use --image NAME",
+        "bubblewrap, or use --image NAME",
         found);
     if (folder)
         (void)g_rmdir(folder);
