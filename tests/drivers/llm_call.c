@@ -83,13 +83,11 @@ static bool make_calls(const AcrJson *call, AcrModel *model, AcrJson *out)
 {
     g_autoptr(AcrConversation) conversation = conversation_of(call);
     gint64 repeat = CLAMP(acr_json_get_int(call, "repeat", 1), 1, MAX_CALLS), failed = 0, i;
-    AcrModelRequest request = {
-        .label = "call",
-        .conversation = conversation,
-        .json = acr_json_get_bool(call, "json", false),
-        .schema = acr_json_get(call, "schema"),
-        .max_tokens = (guint)acr_json_get_int(call, "max_tokens", 0),
-    };
+    AcrModelRequest request = {.label = "call",
+                               .conversation = conversation,
+                               .json = acr_json_get_bool(call, "json", false),
+                               .schema = acr_json_get(call, "schema"),
+                               .max_tokens = (guint)acr_json_get_int(call, "max_tokens", 0)};
 
     for (i = 0; i < repeat; i++) {
         g_auto(AcrModelAnswer) answer = {0};
@@ -116,12 +114,10 @@ static bool run(AcrJson *out, GError **error)
 {
     g_autoptr(AcrJson) call = read_stdin(error);
     g_autoptr(AcrModel) model = NULL;
-    AcrModelOptions options = {
-        .temperature = call ? acr_json_get_double(call, "temperature", -1) : -1,
-        .effort = call ? acr_json_get_string(call, "effort") : NULL,
-        .base_url = call ? acr_json_get_string(call, "base_url") : NULL,
-        .timeout_ms = 120000,
-    };
+    AcrModelOptions options = {.temperature = call ? acr_json_get_double(call, "temperature", -1) : -1,
+                               .effort = call ? acr_json_get_string(call, "effort") : NULL,
+                               .base_url = call ? acr_json_get_string(call, "base_url") : NULL,
+                               .timeout_ms = 120000};
     const char *name = call ? acr_json_get_string(call, "model") : NULL;
 
     if (!call)

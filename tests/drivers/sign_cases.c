@@ -19,12 +19,10 @@ static char *sign(const AcrJson *json)
     g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(AcrJson) out = acr_json_new_array();
     g_autoptr(GBytes) body = acr_json_get_bytes(json, "body");
-    AcrAwsCredentials keys = {
-        .access_key = (char *)text(json, "access"),
-        .secret_key = (char *)text(json, "secret"),
-        .session_token = (char *)acr_json_get_string(json, "token"),
-        .region = (char *)text(json, "region"),
-    };
+    AcrAwsCredentials keys = {.access_key = (char *)text(json, "access"),
+                              .secret_key = (char *)text(json, "secret"),
+                              .session_token = (char *)acr_json_get_string(json, "token"),
+                              .region = (char *)text(json, "region")};
 
     g_assert_nonnull(body);
     acr_sigv4_sign(&keys, text(json, "service"), text(json, "url"), text(json, "type"), g_bytes_get_data(body, NULL),

@@ -14,17 +14,16 @@ typedef struct {
 
 /* A file with symbols, and files for text searches: line ends, indentation, encodings,
  * repetitions. */
-static const File files[] = {
-    {"leaf.py", "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n",
-     "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf."
-     "x\t7\t7\t\n"},
-    {"pkg/ends.py", "def run():\r\n\treturn 1  \r\nx = 1\rx = 1\r\r\n  x = 1", ""},
-    {"pkg/latin.py", "# coding: latin-1\nname = '\xe9t\xe9'\nrun()\n", ""},
-    {"pkg/old.py", "print 'run', \xff\xfe\n", "X\t1\tinvalid syntax\n"},
-    {"pkg/same.py", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\naaaa\naaaa\naaaa\naaaab\n", ""},
-    {"test_leaf.py", "def test_run():\n    assert Leaf().run() == 1\n", ""},
-    {"notes.txt", "Leaf runs.\n", ""},
-};
+static const File files[] = {{"leaf.py",
+                              "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n",
+                              "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf."
+                              "x\t7\t7\t\n"},
+                             {"pkg/ends.py", "def run():\r\n\treturn 1  \r\nx = 1\rx = 1\r\r\n  x = 1", ""},
+                             {"pkg/latin.py", "# coding: latin-1\nname = '\xe9t\xe9'\nrun()\n", ""},
+                             {"pkg/old.py", "print 'run', \xff\xfe\n", "X\t1\tinvalid syntax\n"},
+                             {"pkg/same.py", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\naaaa\naaaa\naaaa\naaaab\n", ""},
+                             {"test_leaf.py", "def test_run():\n    assert Leaf().run() == 1\n", ""},
+                             {"notes.txt", "Leaf runs.\n", ""}};
 
 static bool outline(void *ctx, const char *path, GBytes *bytes, GBytes **out_rows, GError **error)
 {

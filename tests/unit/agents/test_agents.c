@@ -150,8 +150,7 @@ static const CleanCase clean_cases[] = {
     {"indented_code_keeps_comments", "    f('<!-- a -->')", "    f('<!-- a -->')"},
     {"an_indented_comment_goes", "a\n    <!-- b -->\nc", "a\nc"},
     {"a_quoted_fence_keeps_comments", "> ```\n> <!-- a -->\n> ```\n<!-- b -->\nz", "> ```\n> <!-- a -->\n> ```\nz"},
-    {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more", "a\n\n    code\n\n\n    more"},
-};
+    {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more", "a\n\n    code\n\n\n    more"}};
 
 TEST("/agents/issue", comments_outside_of_code_are_removed)
 {
@@ -227,16 +226,14 @@ TEST("/agents/extract", valid_calls_go_on_beside_invalid_ones)
 
 TEST("/agents/extract", useless_answers_are_problems)
 {
-    static const char *const answers[] = {
-        "",
-        "no json here",
-        "{",
-        "{\"API_calls\": []}",
-        "{\"API_calls\": [\"nonsense(\"]}",
-        "[]",
-        "{\"bug_locations\": [{}]}",
-        "{\"API_calls\": \"search_class('A')\"}",
-    };
+    static const char *const answers[] = {"",
+                                          "no json here",
+                                          "{",
+                                          "{\"API_calls\": []}",
+                                          "{\"API_calls\": [\"nonsense(\"]}",
+                                          "[]",
+                                          "{\"bug_locations\": [{}]}",
+                                          "{\"API_calls\": \"search_class('A')\"}"};
     for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
         g_auto(AcrExtraction) read = {0};
         read_answer(answers[i], &read);
@@ -349,22 +346,20 @@ TEST("/agents/reproducible", whether_it_can_be_reproduced_is_read)
     static const struct {
         const char *answer;
         int yes; /* -1: the answer cannot be parsed */
-    } cases[] = {
-        {"{\"reproducible\": \"yes\", \"why\": \"a script\"}", 1},
-        {"{\"reproducible\": false}", 0},
-        {"```json\n{\"reproducible\": \" No. \"}\n```", 0},
-        {"{\"has-example\": \"Yes, the first block.\"}", 1},
-        {"{\"reproducible\": \"no\", \"given\": \"yes\"}", 0},
-        {"{\"example\": \"no\", \"given\": \"yes\"}", -1},
-        {"{\"reproducible\": \"not sure\"}", -1},
-        {"{\"reproducible\": \"yesterday\"}", -1},
-        {"{\"reproducible\": 1}", -1},
-        {"{\"reproducible\": null}", -1},
-        {"{}", -1},
-        {"[true]", -1},
-        {"yes", -1},
-        {"", -1},
-    };
+    } cases[] = {{"{\"reproducible\": \"yes\", \"why\": \"a script\"}", 1},
+                 {"{\"reproducible\": false}", 0},
+                 {"```json\n{\"reproducible\": \" No. \"}\n```", 0},
+                 {"{\"has-example\": \"Yes, the first block.\"}", 1},
+                 {"{\"reproducible\": \"no\", \"given\": \"yes\"}", 0},
+                 {"{\"example\": \"no\", \"given\": \"yes\"}", -1},
+                 {"{\"reproducible\": \"not sure\"}", -1},
+                 {"{\"reproducible\": \"yesterday\"}", -1},
+                 {"{\"reproducible\": 1}", -1},
+                 {"{\"reproducible\": null}", -1},
+                 {"{}", -1},
+                 {"[true]", -1},
+                 {"yes", -1},
+                 {"", -1}};
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool yes = false;
         g_autofree char *problem = NULL;
@@ -379,20 +374,18 @@ TEST("/agents/test", the_script_of_an_answer_is_found)
 {
     static const struct {
         const char *answer, *script; /* NULL: none */
-    } cases[] = {
-        {"It is so.\n```python\nimport a\n```\nDone.", "import a\n"},
-        {"```python\nfirst\n```\n```python\nsecond\n```", "second\n"},
-        {"```python\nimport a\n```\nIt prints:\n```\nTraceback\n```", "import a\n"},
-        {"```python\nimport a\n```\nIt prints:\n```pytb\nTraceback\n```", "import a\n"},
-        {"```text\nTraceback\n```\n```\nimport a\n```", "import a\n"},
-        {"```Python title=\"reproducer.py\"\nimport a\n```", "import a\n"},
-        {"```py\nimport a", "import a\n"},
-        {"```python\nimport a\n```\n```python\n```", "import a\n"},
-        {"import a\nassert a", "import a\nassert a\n"},
-        {"```sh\npython3 reproducer.py\n```", NULL},
-        {"I cannot.", NULL},
-        {"", NULL},
-    };
+    } cases[] = {{"It is so.\n```python\nimport a\n```\nDone.", "import a\n"},
+                 {"```python\nfirst\n```\n```python\nsecond\n```", "second\n"},
+                 {"```python\nimport a\n```\nIt prints:\n```\nTraceback\n```", "import a\n"},
+                 {"```python\nimport a\n```\nIt prints:\n```pytb\nTraceback\n```", "import a\n"},
+                 {"```text\nTraceback\n```\n```\nimport a\n```", "import a\n"},
+                 {"```Python title=\"reproducer.py\"\nimport a\n```", "import a\n"},
+                 {"```py\nimport a", "import a\n"},
+                 {"```python\nimport a\n```\n```python\n```", "import a\n"},
+                 {"import a\nassert a", "import a\nassert a\n"},
+                 {"```sh\npython3 reproducer.py\n```", NULL},
+                 {"I cannot.", NULL},
+                 {"", NULL}};
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *problem = NULL;
         g_autofree char *script = acr_agent_test_read(cases[i].answer, &problem);
@@ -433,8 +426,7 @@ TEST("/agents/review", a_review_without_both_decisions_is_a_problem)
         {"{\"patch-correct\": \"yes\"}", "\"test-correct\" is missing"},
         {"{\"test-correct\": \"yes\", \"patch-correct\": \"maybe\"}", "\"patch-correct\" is neither yes nor no"},
         {"{\"patch-correct\": \"yes\", ", "no JSON object"},
-        {"{\"patch-correct\": yes}", "not valid JSON"},
-    };
+        {"{\"patch-correct\": yes}", "not valid JSON"}};
     for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
         AcrReviewAnswer read = {0};
         g_autofree char *problem = NULL;
@@ -446,12 +438,10 @@ TEST("/agents/review", a_review_without_both_decisions_is_a_problem)
 
 TEST("/agents/review", whether_a_broken_test_is_expected_is_read)
 {
-    static const char *const answers[][2] = {
-        {"{\"expected\": \"yes\"}", "\"reason\" is missing"},
-        {"{\"expected\": true, \"reason\": \"  \"}", "\"reason\" is missing"},
-        {"{\"reason\": \"so\"}", "\"expected\" is missing"},
-        {"expected", "no JSON object"},
-    };
+    static const char *const answers[][2] = {{"{\"expected\": \"yes\"}", "\"reason\" is missing"},
+                                             {"{\"expected\": true, \"reason\": \"  \"}", "\"reason\" is missing"},
+                                             {"{\"reason\": \"so\"}", "\"expected\" is missing"},
+                                             {"expected", "no JSON object"}};
     for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
         bool yes;
         g_autofree char *reason = NULL, *problem = NULL;

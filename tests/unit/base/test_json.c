@@ -38,24 +38,21 @@ TEST("/base/json", valid_texts_are_read_and_printed)
         {"-0.5", "-0.5"},
         {"\xEF\xBB\xBF[1]", "[1]"},
         {"\"\\u0001\\u001f\\u007f\\b\\f\"", "\"\\u0001\\u001f\\u007f\\u0008\\u000c\""},
-        {"{\"\":1}", "{\"\":1}"},
-    };
+        {"{\"\":1}", "{\"\":1}"}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
         assert_prints(cases[i][0], cases[i][1]);
 }
 
 TEST("/base/json", what_is_no_json_is_refused_with_its_offset)
 {
-    static const char *const cases[][2] = {
-        {"", "byte 0"},           {"  ", "byte 2"},          {"[1,]", "byte 3"},
-        {"[1 2]", "byte 3"},      {"{\"a\":1,}", "byte 7"},  {"{a:1}", "byte 2"},
-        {"{\"a\"1}", "byte 4"},   {"01", "byte 1"},          {"1.", "byte 0"},
-        {"1e+", "byte 0"},        {"+1", "byte 0"},          {"-", "byte 0"},
-        {"nul", "byte 0"},        {"true false", "byte 5"},  {"\"a", "byte 0"},
-        {"\"\\x\"", "byte 1"},    {"\"\\u12g4\"", "byte 1"}, {"\"a\nb\"", "byte 2"},
-        {"\"\\", "byte 1"},       {"\"\\u00", "byte 1"},     {"NaN", "byte 0"},
-        {"[\"\xff\"]", "byte 2"}, {"{", "byte 1"},           {"[", "byte 1"},
-    };
+    static const char *const cases[][2] = {{"", "byte 0"},           {"  ", "byte 2"},          {"[1,]", "byte 3"},
+                                           {"[1 2]", "byte 3"},      {"{\"a\":1,}", "byte 7"},  {"{a:1}", "byte 2"},
+                                           {"{\"a\"1}", "byte 4"},   {"01", "byte 1"},          {"1.", "byte 0"},
+                                           {"1e+", "byte 0"},        {"+1", "byte 0"},          {"-", "byte 0"},
+                                           {"nul", "byte 0"},        {"true false", "byte 5"},  {"\"a", "byte 0"},
+                                           {"\"\\x\"", "byte 1"},    {"\"\\u12g4\"", "byte 1"}, {"\"a\nb\"", "byte 2"},
+                                           {"\"\\", "byte 1"},       {"\"\\u00", "byte 1"},     {"NaN", "byte 0"},
+                                           {"[\"\xff\"]", "byte 2"}, {"{", "byte 1"},           {"[", "byte 1"}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         assert_refused(cases[i][0], strlen(cases[i][0]), ACR_BASE_ERROR_MALFORMED, cases[i][1]);
     }
@@ -218,12 +215,10 @@ TEST("/base/json", bytes_that_are_no_text_go_as_base64_and_come_back)
         const char *data;
         gsize len;
         const char *printed;
-    } cases[] = {
-        {"plain", 5, "{\"k\":\"plain\"}"},
-        {"", 0, "{\"k\":\"\"}"},
-        {"a\0b", 3, "{\"k\":{\"base64\":\"YQBi\"}}"},
-        {"\xff\xfe", 2, "{\"k\":{\"base64\":\"//4=\"}}"},
-    };
+    } cases[] = {{"plain", 5, "{\"k\":\"plain\"}"},
+                 {"", 0, "{\"k\":\"\"}"},
+                 {"a\0b", 3, "{\"k\":{\"base64\":\"YQBi\"}}"},
+                 {"\xff\xfe", 2, "{\"k\":{\"base64\":\"//4=\"}}"}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(AcrJson) json = acr_json_new_object();
         acr_json_set(json, "k", acr_json_new_bytes(cases[i].data, cases[i].len));

@@ -10,16 +10,14 @@ TEST("/base/text", repair_replaces_each_invalid_byte_and_nul)
         gsize len;
         bool text;
         const char *repaired;
-    } cases[] = {
-        {"caf\u00e9", 5, true, "caf\u00e9"},
-        {"", 0, true, ""},
-        {"a\xff\xfe"
-         "b",
-         4, false, "a\uFFFD\uFFFDb"},
-        {"a\0b", 3, false, "a\uFFFDb"},
-        {"\xe2\x82", 2, false, "\uFFFD\uFFFD"},
-        {"\xed\xa0\x80", 3, false, "\uFFFD\uFFFD\uFFFD"},
-    };
+    } cases[] = {{"caf\u00e9", 5, true, "caf\u00e9"},
+                 {"", 0, true, ""},
+                 {"a\xff\xfe"
+                  "b",
+                  4, false, "a\uFFFD\uFFFDb"},
+                 {"a\0b", 3, false, "a\uFFFDb"},
+                 {"\xe2\x82", 2, false, "\uFFFD\uFFFD"},
+                 {"\xed\xa0\x80", 3, false, "\uFFFD\uFFFD\uFFFD"}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_assert_cmpint(acr_utf8_is_text(cases[i].data, cases[i].len), ==, cases[i].text);
         g_autofree char *repaired = acr_utf8_repair(cases[i].data, cases[i].len);
@@ -55,8 +53,7 @@ TEST("/base/text", validity_does_not_depend_on_where_a_character_lies)
         "\xc0\x80",
         "\xf0\x9f\x98",
         "\x7f\x01",
-        "a\xff",
-    };
+        "a\xff"};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         for (gsize before = 0; before < 140; before++)
             assert_validates_as_glib(before, texts[i]);
@@ -73,8 +70,7 @@ TEST("/base/text", what_a_terminal_obeys_is_shown_as_text)
         {"\x9b"
          "31m",
          "\ufffd"
-         "31m"},
-    };
+         "31m"}};
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
         assert_text(acr_text_visible(pairs[i][0]), pairs[i][1]);
     }
@@ -178,8 +174,7 @@ TEST("/base/encoding", sources_are_decoded_by_bom_cookie_and_fallback)
         {"caf\xe9\n", "latin-1", "caf\u00e9\n", false},
         {"\xEF\xBB\xBF"
          "caf\xe9\n",
-         "latin-1", "caf\u00e9\n", true},
-    };
+         "latin-1", "caf\u00e9\n", true}};
     for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
         assert_decodes(&sources[i]);
 }
@@ -201,16 +196,14 @@ TEST("/base/encoding", a_plain_text_is_its_bytes)
         const char *data;
         gsize len;
         bool plain;
-    } cases[] = {
-        {"", 0, true},
-        {"x = 1\r\n", 7, true},
-        {"name = '\u00e9'\n", 12, true},
-        {"# coding: UTF8\n\u00e9", 17, true},
-        {"# coding: latin-1\nx", 19, false},
-        {"\xef\xbb\xbfx", 4, false},
-        {"a\0b", 3, false},
-        {"\xe9", 1, false},
-    };
+    } cases[] = {{"", 0, true},
+                 {"x = 1\r\n", 7, true},
+                 {"name = '\u00e9'\n", 12, true},
+                 {"# coding: UTF8\n\u00e9", 17, true},
+                 {"# coding: latin-1\nx", 19, false},
+                 {"\xef\xbb\xbfx", 4, false},
+                 {"a\0b", 3, false},
+                 {"\xe9", 1, false}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_auto(AcrText) text = {0};
         g_assert_cmpint(acr_text_is_plain(cases[i].data, cases[i].len), ==, cases[i].plain);
@@ -286,8 +279,7 @@ TEST("/base/thoughts", are_split_off_an_answer)
         {"<<<<<<< SEARCH\n</think>\n=======\n<think>\n>>>>>>> REPLACE\nb\n", NULL, NULL},
         {"", NULL, NULL},
         {"b\n<think>", NULL, NULL},
-        {"b\n</think>\n", "b\n\n", NULL},
-    };
+        {"b\n</think>\n", "b\n\n", NULL}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *thoughts = NULL;
         g_autofree char *answer = acr_thoughts_split(cases[i].text, &thoughts);

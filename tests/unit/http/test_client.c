@@ -31,11 +31,9 @@ static void post_fails(AcrHttpClient *client, const char *url, int code, bool se
 
 TEST("/http/client", a_client_keeps_its_connection)
 {
-    static const TestReply replies[] = {
-        {.raw = CHUNKED "2\r\nab\r\n0\r\nX-Late: 1\r\n\r\n", .keep = true},
-        {.raw = "HTTP/1.1 500 X\r\nContent-Length: 3\r\n\r\nbad", .keep = true},
-        {.raw = EMPTY, .keep = true},
-    };
+    static const TestReply replies[] = {{.raw = CHUNKED "2\r\nab\r\n0\r\nX-Late: 1\r\n\r\n", .keep = true},
+                                        {.raw = "HTTP/1.1 500 X\r\nContent-Length: 3\r\n\r\nbad", .keep = true},
+                                        {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     post(client, server, "ab");
@@ -246,8 +244,7 @@ TEST("/http/client", what_comes_after_nearly_is_handed_on)
     static const TestReply replies[] = {
         {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\n0\r\n\r\n"},
         {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\n"},
-        {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\nzz\r\n"},
-    };
+        {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\nzz\r\n"}};
     for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GError) error = NULL;

@@ -164,8 +164,7 @@ TEST("/http/exchange", what_came_before_a_failure_is_told)
 {
     static const char *const cut[] = {
         "HTTP/1.1 503 X\r\nRetry-After: 7\r\nContent-Length: 10\r\n\r\nfive!",
-        "HTTP/1.1 503 X\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive!\r\n",
-    };
+        "HTTP/1.1 503 X\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive!\r\n"};
     static const int codes[] = {ACR_HTTP_ERROR_LENGTH, ACR_HTTP_ERROR_NETWORK};
     AcrHttpRequest request = {0};
     for (gsize i = 0; i < G_N_ELEMENTS(cut); i++) {
@@ -195,17 +194,15 @@ TEST("/http/exchange", a_head_that_is_cut_is_no_head)
 
 TEST("/http/exchange", transfers_that_break_off_are_network_errors)
 {
-    static const char *const raws[] = {
-        NULL,
-        "",
-        "HTTP/1.1 200 OK\r\nContent-Le",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "<html>no status line</html>",
-        "SSH-2.0-OpenSSH_9\r\n",
-        "HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 000 X\r\n\r\n",
-    };
+    static const char *const raws[] = {NULL,
+                                       "",
+                                       "HTTP/1.1 200 OK\r\nContent-Le",
+                                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+                                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                                       "<html>no status line</html>",
+                                       "SSH-2.0-OpenSSH_9\r\n",
+                                       "HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nok",
+                                       "HTTP/1.1 000 X\r\n\r\n"};
     AcrHttpRequest request = {0};
     for (gsize i = 0; i < G_N_ELEMENTS(raws); i++)
         assert_fails(&(TestReply){.raw = raws[i]}, &request, ACR_HTTP_ERROR_NETWORK);
@@ -234,8 +231,7 @@ TEST("/http/exchange", a_body_of_another_length_than_was_said_fails)
         {.raw = "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nfives", .fill = 100000},
         {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000000000000\r\n\r\nfives"},
         {.raw = FIVE "Transfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n"},
-        {.raw = FIVE "Transfer-Encoding: chunked\r\n\r\n6\r\nfives!\r\n0\r\n\r\n"},
-    };
+        {.raw = FIVE "Transfer-Encoding: chunked\r\n\r\n6\r\nfives!\r\n0\r\n\r\n"}};
     static AcrHttpNext nexts[] = {ACR_HTTP_MORE, ACR_HTTP_NEARLY, ACR_HTTP_ENOUGH};
     AcrHttpRequest request = {.on_body = take_any};
     TestReply exact = {.raw = FIVE "\r\nfives"};

@@ -46,14 +46,12 @@ TEST("/http/reach", a_proxy_of_the_environment_is_used_for_other_hosts)
 TEST("/http/reach", unusable_requests_are_refused_without_showing_them)
 {
     const char *const broken[] = {"Authorization: secret\r\nX: y", NULL};
-    const AcrHttpRequest requests[] = {
-        {.url = "ftp://secret.invalid/x"},
-        {.url = "file:///etc/secret"},
-        {.url = "secret"},
-        {.url = ""},
-        {.url = "http://127.0.0.1:1/", .headers = broken},
-        {.url = "http://"},
-    };
+    const AcrHttpRequest requests[] = {{.url = "ftp://secret.invalid/x"},
+                                       {.url = "file:///etc/secret"},
+                                       {.url = "secret"},
+                                       {.url = ""},
+                                       {.url = "http://127.0.0.1:1/", .headers = broken},
+                                       {.url = "http://"}};
     for (gsize i = 0; i < G_N_ELEMENTS(requests); i++) {
         g_autoptr(GError) error = NULL;
         AcrHttpResponse response = {0};
@@ -87,14 +85,12 @@ TEST("/http/reach", what_cannot_be_reached_was_sent_nothing)
 {
     static const struct {
         const char *url, *unix_socket, *proxy;
-    } rows[] = {
-        {"http://127.0.0.1:1/v1", NULL, NULL},
-        {"https://127.0.0.1:1/v1", NULL, NULL},
-        {"http://no-such-host.invalid/v1", NULL, NULL},
-        {"http://engine/v1", "/nonexistent/socket", NULL},
-        {"http://example.invalid/v1", NULL, "http://127.0.0.1:1"},
-        {"http://example.invalid/v1", NULL, "http://no-such-proxy.invalid:99"},
-    };
+    } rows[] = {{"http://127.0.0.1:1/v1", NULL, NULL},
+                {"https://127.0.0.1:1/v1", NULL, NULL},
+                {"http://no-such-host.invalid/v1", NULL, NULL},
+                {"http://engine/v1", "/nonexistent/socket", NULL},
+                {"http://example.invalid/v1", NULL, "http://127.0.0.1:1"},
+                {"http://example.invalid/v1", NULL, "http://no-such-proxy.invalid:99"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrHttpRequest request = {.url = rows[i].url, .unix_socket = rows[i].unix_socket, .body = "x", .body_len = 1};
         g_auto(AcrHttpResponse) response = {0};
@@ -160,20 +156,18 @@ TEST("/http/reach", urls_are_known_by_host_and_port)
     static const struct {
         const char *url, *authority;
         bool loopback;
-    } rows[] = {
-        {"https://api.openai.com/v1", "api.openai.com:443", false},
-        {"http://u:p@Localhost:8080/x", "Localhost:8080", true},
-        {"http://127.0.0.1", "127.0.0.1:80", true},
-        {"http://127.9.9.9/", "127.9.9.9:80", true},
-        {"http://[::1]:99/", "[::1]:99", true},
-        {"http://127.0.0.1.example.com/", "127.0.0.1.example.com:80", false},
-        {"http://localhost.example.com/", "localhost.example.com:80", false},
-        {"http://127.example/", "127.example:80", false},
-        {"http://localhost@example.com/", "example.com:80", false},
-        {"ftp://x/", NULL, false},
-        {"x", NULL, false},
-        {"http://a b/", NULL, false},
-    };
+    } rows[] = {{"https://api.openai.com/v1", "api.openai.com:443", false},
+                {"http://u:p@Localhost:8080/x", "Localhost:8080", true},
+                {"http://127.0.0.1", "127.0.0.1:80", true},
+                {"http://127.9.9.9/", "127.9.9.9:80", true},
+                {"http://[::1]:99/", "[::1]:99", true},
+                {"http://127.0.0.1.example.com/", "127.0.0.1.example.com:80", false},
+                {"http://localhost.example.com/", "localhost.example.com:80", false},
+                {"http://127.example/", "127.example:80", false},
+                {"http://localhost@example.com/", "example.com:80", false},
+                {"ftp://x/", NULL, false},
+                {"x", NULL, false},
+                {"http://a b/", NULL, false}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *authority = acr_http_url_authority(rows[i].url);
         g_assert_cmpstr(authority, ==, rows[i].authority);

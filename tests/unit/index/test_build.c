@@ -5,14 +5,12 @@
 
 TEST("/index/build", test_paths_are_known_by_whole_parts)
 {
-    static const char *const tests[] = {
-        "test/a.py", "tests/a.py",  "a/tests/b/c.py", "a/test/b.py",   "test_a.py", "a/test_b.py",
-        "a_test.py", "a/b_test.py", "conftest.py",    "a/conftest.py", "test_.py",  "_test.py",
-    };
+    static const char *const tests[] = {"test/a.py",   "tests/a.py",    "a/tests/b/c.py", "a/test/b.py",
+                                        "test_a.py",   "a/test_b.py",   "a_test.py",      "a/b_test.py",
+                                        "conftest.py", "a/conftest.py", "test_.py",       "_test.py"};
     static const char *const others[] = {
         "a.py",     "testing/a.py", "a/testsuite/b.py", "atest.py",       "contest.py", "a/latest.py",        "test.py",
-        "tests.py", "testa.py",     "Tests/a.py",       "a/conftest.pyi", "test_a.txt", "a/b/test_data/c.py", "",
-    };
+        "tests.py", "testa.py",     "Tests/a.py",       "a/conftest.pyi", "test_a.txt", "a/b/test_data/c.py", ""};
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
         g_assert_true(acr_index_is_test_path(tests[i]));
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
@@ -32,8 +30,7 @@ TEST("/index/build", what_product_code_imports_is_no_test)
         {"web/test/test_client.py", "!never"},
         {"web/test/tools.py", ""},
         {"web/utils/lint_test.py", ""},
-        {NULL, NULL},
-    };
+        {NULL, NULL}};
     static const char *const expected[] = {"setup.py",           "web/__init__.py",   "web/other.py",
                                            "web/test/client.py", "web/test/tools.py", "web/utils/lint_test.py"};
     g_autoptr(AcrIndex) index = index_of(files);
@@ -51,8 +48,7 @@ TEST("/index/build", only_python_files_that_are_no_tests)
     static const TestFile files[] = {
         {"b.py", "A|x|1|1|\n"},    {"a/c.py", ""},      {"a/b.py", "A|y|1|1|\n"}, {"a-b.py", ""},
         {"tests/a.py", "!never"},  {"a.pyi", "!never"}, {"a.PY", "!never"},       {"a.py.txt", "!never"},
-        {"conftest.py", "!never"}, {NULL, NULL},
-    };
+        {"conftest.py", "!never"}, {NULL, NULL}};
     static const char *const expected[] = {"a-b.py", "a/b.py", "a/c.py", "b.py"};
     g_autoptr(AcrIndex) index = index_of(files);
     g_assert_cmpuint(acr_index_n_files(index), ==, G_N_ELEMENTS(expected));
@@ -71,10 +67,9 @@ TEST("/index/build", only_python_files_that_are_no_tests)
 
 TEST("/index/build", failing_file_costs_itself_only)
 {
-    static const TestFile files[] = {
-        {"a.py", "A|x|1|1|\n"},          {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
-        {"d.py", "X|2|bad\nnonsense\n"}, {"e.py", "A|y|1|1|\n"},       {NULL, NULL},
-    };
+    static const TestFile files[] = {{"a.py", "A|x|1|1|\n"},       {"b.py", "!took too long\n"},
+                                     {"c.py", "X|3|bad syntax\n"}, {"d.py", "X|2|bad\nnonsense\n"},
+                                     {"e.py", "A|y|1|1|\n"},       {NULL, NULL}};
     static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax", "line 2: bad", NULL};
     AcrIndexStats stats;
     g_autoptr(AcrIndex) index = index_of(files);

@@ -187,11 +187,9 @@ TEST("/index/cache_damage", rows_of_another_blob_are_absent)
 TEST("/index/cache_damage", other_tables_are_damage)
 {
     static const char *const changes[] = {
-        "CREATE TRIGGER t AFTER INSERT ON outline BEGIN DELETE FROM outline; END",
-        "CREATE VIEW v AS SELECT 1",
+        "CREATE TRIGGER t AFTER INSERT ON outline BEGIN DELETE FROM outline; END", "CREATE VIEW v AS SELECT 1",
         "CREATE INDEX i ON outline(sum)",
-        "DROP TABLE outline; CREATE VIEW outline AS SELECT 1 AS key, 1 AS sum, 1 AS rows",
-    };
+        "DROP TABLE outline; CREATE VIEW outline AS SELECT 1 AS key, 1 AS sum, 1 AS rows"};
     for (gsize i = 0; i < G_N_ELEMENTS(changes); i++) {
         const char *path = cache_path("c");
         make_cache(path, ROWS);

@@ -118,10 +118,8 @@ int run_cache_child(char **arguments)
     static const struct {
         const char *mode;
         int (*run)(const char *path, guint number);
-    } modes[] = {
-        {"churn", child_churn},     {"use", child_use},         {"read-only", child_read_only},
-        {"refused", child_refused}, {"no-room", child_no_room}, {"repair", child_repair},
-    };
+    } modes[] = {{"churn", child_churn},     {"use", child_use},         {"read-only", child_read_only},
+                 {"refused", child_refused}, {"no-room", child_no_room}, {"repair", child_repair}};
     for (gsize i = 0; i < G_N_ELEMENTS(modes); i++) {
         if (strcmp(arguments[0], modes[i].mode) == 0)
             return modes[i].run(arguments[1], (guint)g_ascii_strtoull(arguments[2], NULL, 10));

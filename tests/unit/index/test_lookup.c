@@ -4,23 +4,21 @@
 
 #include <string.h>
 
-static const TestFile FILES[] = {
-    {"a.py", "C|A|2|4|5|40|\n"
-             "A|A.x|6|6|\n"
-             "I|os|7|os|\n"
-             "D|A.f|8|10|10|20\n"
-             "D|A.f.g|12|12|12|14\n"
-             "C|A.f.L|15|15|15|18|\n"
-             "D|A.f.L.m|16|16|16|17\n"
-             "D|A.f|21|22|22|23\n"
-             "C|A.B|25|25|25|30|\n"
-             "D|A.B.f|26|26|26|28\n"
-             "D|f|42|42|43|44\n"
-             "A|y|45|47|\n"},
-    {"b.py", "D|f|1|1|1|2\nC|A|3|3|3|4|\nD|f|5|5|5|5\n"},
-    {"c.py", ""},
-    {NULL, NULL},
-};
+static const TestFile FILES[] = {{"a.py", "C|A|2|4|5|40|\n"
+                                          "A|A.x|6|6|\n"
+                                          "I|os|7|os|\n"
+                                          "D|A.f|8|10|10|20\n"
+                                          "D|A.f.g|12|12|12|14\n"
+                                          "C|A.f.L|15|15|15|18|\n"
+                                          "D|A.f.L.m|16|16|16|17\n"
+                                          "D|A.f|21|22|22|23\n"
+                                          "C|A.B|25|25|25|30|\n"
+                                          "D|A.B.f|26|26|26|28\n"
+                                          "D|f|42|42|43|44\n"
+                                          "A|y|45|47|\n"},
+                                 {"b.py", "D|f|1|1|1|2\nC|A|3|3|3|4|\nD|f|5|5|5|5\n"},
+                                 {"c.py", ""},
+                                 {NULL, NULL}};
 
 static void expect(const AcrIndex *index, AcrSymbolKind kind, const char *name, const char *expected)
 {
@@ -77,12 +75,10 @@ TEST("/index/lookup", each_line_has_its_innermost_class_and_function)
     static const struct {
         guint32 from, to;
         const char *klass, *func;
-    } expected[] = {
-        {1, 1, NULL, NULL},  {2, 7, "A", NULL},      {8, 11, "A", "f"},    {12, 14, "A", "g"},
-        {15, 15, "A", "f"},  {16, 17, "A.f.L", "m"}, {18, 20, "A", "f"},   {21, 23, "A", "f"},
-        {24, 24, "A", NULL}, {25, 25, "A.B", NULL},  {26, 28, "A.B", "f"}, {29, 30, "A.B", NULL},
-        {31, 40, "A", NULL}, {41, 41, NULL, NULL},   {42, 44, NULL, "f"},  {45, 1000, NULL, NULL},
-    };
+    } expected[] = {{1, 1, NULL, NULL},  {2, 7, "A", NULL},      {8, 11, "A", "f"},    {12, 14, "A", "g"},
+                    {15, 15, "A", "f"},  {16, 17, "A.f.L", "m"}, {18, 20, "A", "f"},   {21, 23, "A", "f"},
+                    {24, 24, "A", NULL}, {25, 25, "A.B", NULL},  {26, 28, "A.B", "f"}, {29, 30, "A.B", NULL},
+                    {31, 40, "A", NULL}, {41, 41, NULL, NULL},   {42, 44, NULL, "f"},  {45, 1000, NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(FILES);
     guint32 line = 1;
     for (gsize i = 0; i < G_N_ELEMENTS(expected); i++) {

@@ -16,12 +16,10 @@ static void expect_class(const AcrIndex *index, const char *name, const char *ex
 
 TEST("/index/relations", same_file_comes_first)
 {
-    static const TestFile files[] = {
-        {"a.py", "C|B|1|1|1|2|\n"},
-        {"b.py", "C|B|1|1|1|2|\nC|D|3|3|3|4|B\nC|E|5|5|5|6|Generic[T]^B[int]^object\n"},
-        {"c.py", "C|D|3|3|3|4|B\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"a.py", "C|B|1|1|1|2|\n"},
+                                     {"b.py", "C|B|1|1|1|2|\nC|D|3|3|3|4|B\nC|E|5|5|5|6|Generic[T]^B[int]^object\n"},
+                                     {"c.py", "C|D|3|3|3|4|B\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "b.py", "D", "b.py:B");
     expect_bases(index, "b.py", "E", "b.py:B");
@@ -42,8 +40,7 @@ TEST("/index/relations", imports_are_followed)
                              "C|U4|17|17|17|18|pkg.core.base.Base\nC|U5|19|19|19|20|b.Base\nC|U6|21|21|21|22|up.base."
                              "Base\n"},
         {"other/base.py", "C|Base|1|1|1|2|\n"},
-        {NULL, NULL},
-    };
+        {NULL, NULL}};
     static const char *const users[] = {"U1", "U2", "U3", "U4", "U5", "U6"};
     g_autoptr(AcrIndex) index = index_of(files);
     for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
@@ -58,8 +55,7 @@ TEST("/index/relations", bases_outside_the_repository_give_none)
                  "Enum\nC|Y|6|6|6|7|models.Model\n"
                  "C|Z|8|8|8|9|Exception\nC|W|10|10|10|11|abc.Enum\nC|V|12|12|12|13|namedtuple('V', "
                  "'a b')\n"},
-        {NULL, NULL},
-    };
+        {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "b.py", "X", "");
     expect_bases(index, "b.py", "Y", "");
@@ -76,8 +72,7 @@ TEST("/index/relations", aliases_are_followed)
                        "MutableMatrix\n"
                        "A|Odd|5|5|Odd\nA|Loop1|6|6|Loop2\nA|Loop2|7|7|Loop1\n"},
         {"u.py", "I|Matrix|1|m|Matrix\nI|dense|2|m|dense\nC|U|3|3|3|4|Matrix\nC|V|5|5|5|6|dense.Matrix\n"},
-        {NULL, NULL},
-    };
+        {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "u.py", "U", "m/dense.py:MutableDense");
     expect_bases(index, "u.py", "V", "m/dense.py:MutableDense");
@@ -89,14 +84,12 @@ TEST("/index/relations", aliases_are_followed)
 
 TEST("/index/relations", circular_star_imports_end)
 {
-    static const TestFile files[] = {
-        {"p/__init__.py", "I|*|1|.a|*\nI|*|2|.b|*\n"},
-        {"p/a.py", "I|*|1|.b|*\n"},
-        {"p/b.py", "I|*|1|.a|*\nC|B|2|2|2|3|\n"},
-        {"q.py", "C|B|1|1|1|2|\n"},
-        {"u.py", "I|*|1|p|*\nC|U|2|2|2|3|B\nC|V|4|4|4|5|NoSuch\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"p/__init__.py", "I|*|1|.a|*\nI|*|2|.b|*\n"},
+                                     {"p/a.py", "I|*|1|.b|*\n"},
+                                     {"p/b.py", "I|*|1|.a|*\nC|B|2|2|2|3|\n"},
+                                     {"q.py", "C|B|1|1|1|2|\n"},
+                                     {"u.py", "I|*|1|p|*\nC|U|2|2|2|3|B\nC|V|4|4|4|5|NoSuch\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "u.py", "U", "p/b.py:B");
     expect_bases(index, "u.py", "V", "");
@@ -104,15 +97,14 @@ TEST("/index/relations", circular_star_imports_end)
 
 TEST("/index/relations", attribute_bases_are_resolved)
 {
-    static const TestFile files[] = {
-        {"django/db/models/__init__.py", "I|Model|1|django.db.models.base|Model\n"},
-        {"django/db/models/base.py", "C|Model|1|1|1|2|\n"},
-        {"django/db/__init__.py", ""},
-        {"django/__init__.py", ""},
-        {"app/m.py", "I|models|1|django.db|models\nC|A|2|2|2|4|models.Model\nC|A.Meta|3|3|3|4|\n"
-                     "C|B|5|5|5|7|A\nC|B.Meta|6|6|6|7|A.Meta\nC|C|8|8|8|9|unknown.Model\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"django/db/models/__init__.py", "I|Model|1|django.db.models.base|Model\n"},
+                                     {"django/db/models/base.py", "C|Model|1|1|1|2|\n"},
+                                     {"django/db/__init__.py", ""},
+                                     {"django/__init__.py", ""},
+                                     {"app/m.py",
+                                      "I|models|1|django.db|models\nC|A|2|2|2|4|models.Model\nC|A.Meta|3|3|3|4|\n"
+                                      "C|B|5|5|5|7|A\nC|B.Meta|6|6|6|7|A.Meta\nC|C|8|8|8|9|unknown.Model\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "app/m.py", "A", "django/db/models/base.py:Model");
     expect_bases(index, "app/m.py", "B.Meta", "app/m.py:A.Meta");
@@ -121,17 +113,15 @@ TEST("/index/relations", attribute_bases_are_resolved)
 
 TEST("/index/relations", packages_are_imported_from_the_nearest_root)
 {
-    static const TestFile files[] = {
-        {"build/lib/pkg/__init__.py", ""},
-        {"build/lib/pkg/a.py", "C|A|1|1|1|2|\n"},
-        {"src/pkg/__init__.py", ""},
-        {"src/pkg/a.py", "C|A|1|1|1|2|\n"},
-        {"src/pkg/b.py", "I|A|1|pkg.a|A\nC|B|2|2|2|3|A\n"},
-        {"src/pkg/enum.py", "C|Enum|1|1|1|2|\n"},
-        {"src/pkg/sub/__init__.py", ""},
-        {"src/pkg/sub/c.py", "I|Enum|1|enum|Enum\nC|C|2|2|2|3|Enum\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"build/lib/pkg/__init__.py", ""},
+                                     {"build/lib/pkg/a.py", "C|A|1|1|1|2|\n"},
+                                     {"src/pkg/__init__.py", ""},
+                                     {"src/pkg/a.py", "C|A|1|1|1|2|\n"},
+                                     {"src/pkg/b.py", "I|A|1|pkg.a|A\nC|B|2|2|2|3|A\n"},
+                                     {"src/pkg/enum.py", "C|Enum|1|1|1|2|\n"},
+                                     {"src/pkg/sub/__init__.py", ""},
+                                     {"src/pkg/sub/c.py", "I|Enum|1|enum|Enum\nC|C|2|2|2|3|Enum\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "src/pkg/b.py", "B", "src/pkg/a.py:A");
     /* the base is the standard library's enum, not pkg.enum */
@@ -140,12 +130,10 @@ TEST("/index/relations", packages_are_imported_from_the_nearest_root)
 
 TEST("/index/relations", class_of_the_same_name_is_not_its_own_base)
 {
-    static const TestFile files[] = {
-        {"a.py", "C|A|1|1|1|2|\nC|A|3|3|3|4|A\nC|B|5|5|5|6|B\n"},
-        {"b.py", "I|A|1|a|A\nC|A|2|2|2|3|A\n"},
-        {"c.py", "C|A|1|1|1|2|\nC|A|3|3|3|4|\nC|D|5|5|5|6|A\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"a.py", "C|A|1|1|1|2|\nC|A|3|3|3|4|A\nC|B|5|5|5|6|B\n"},
+                                     {"b.py", "I|A|1|a|A\nC|A|2|2|2|3|A\n"},
+                                     {"c.py", "C|A|1|1|1|2|\nC|A|3|3|3|4|\nC|D|5|5|5|6|A\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     guint32 second = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "B") - 1;
     assert_names(index, acr_index_bases(index, second), "a.py:A");
@@ -160,8 +148,7 @@ TEST("/index/relations", inner_scopes_come_before_outer_ones)
     static const TestFile files[] = {
         {"a.py", "C|Out|1|1|1|9|\nC|Out.A|2|2|2|3|\nC|Out.B|4|4|4|8|A\nC|Out.B.C|5|5|5|6|A\nC|A|10|"
                  "10|10|11|\n"},
-        {NULL, NULL},
-    };
+        {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "a.py", "Out.B", "a.py:Out.A");
     expect_bases(index, "a.py", "Out.B.C", "a.py:Out.A");
@@ -169,13 +156,12 @@ TEST("/index/relations", inner_scopes_come_before_outer_ones)
 
 TEST("/index/relations", with_metaclass_stands_for_its_bases)
 {
-    static const TestFile files[] = {
-        {"a.py", "C|M|1|1|1|2|\nC|B|3|3|3|4|\nC|C|5|5|5|6|six.with_metaclass(M, B, D[int, "
-                 "str])\nC|D|7|7|7|8|\n"
-                 "C|E|9|9|9|10|with_metaclass(M)\nC|F|11|11|11|12|with_metaclass(f(a, b), B)\n"
-                 "C|G|13|13|13|14|with_metaclass(M, (\nC|H|15|15|15|16|other(M, B)\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"a.py",
+                                      "C|M|1|1|1|2|\nC|B|3|3|3|4|\nC|C|5|5|5|6|six.with_metaclass(M, B, D[int, "
+                                      "str])\nC|D|7|7|7|8|\n"
+                                      "C|E|9|9|9|10|with_metaclass(M)\nC|F|11|11|11|12|with_metaclass(f(a, b), B)\n"
+                                      "C|G|13|13|13|14|with_metaclass(M, (\nC|H|15|15|15|16|other(M, B)\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "a.py", "C", "a.py:B a.py:D");
     expect_bases(index, "a.py", "E", "");
@@ -189,8 +175,7 @@ TEST("/index/relations", ancestors_are_breadth_first_and_cycles_end)
     static const TestFile files[] = {
         {"a.py", "C|A|1|1|1|2|\nC|B|3|3|3|4|A\nC|C|5|5|5|6|A\nC|D|7|7|7|8|B^C\nC|X|9|9|9|10|Y\nC|Y|"
                  "11|11|11|12|X^D\n"},
-        {NULL, NULL},
-    };
+        {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     guint32 d = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "D"), x = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "X");
     assert_names(index, acr_index_ancestors(index, d), "a.py:B a.py:C a.py:A");
@@ -210,13 +195,11 @@ TEST("/index/relations", number_of_ancestors_has_a_limit)
 
 TEST("/index/relations", dotted_names_narrow)
 {
-    static const TestFile files[] = {
-        {"pkg/mod.py", "C|A|1|1|1|5|\nC|A.In|2|2|2|3|\n"},
-        {"pkg/__init__.py", "I|R|1|.mod|A\nI|Q|2|.mod|A\n"},
-        {"mod.py", "C|A|1|1|1|2|\n"},
-        {"badmod.py", "C|A|1|1|1|2|\n"},
-        {NULL, NULL},
-    };
+    static const TestFile files[] = {{"pkg/mod.py", "C|A|1|1|1|5|\nC|A.In|2|2|2|3|\n"},
+                                     {"pkg/__init__.py", "I|R|1|.mod|A\nI|Q|2|.mod|A\n"},
+                                     {"mod.py", "C|A|1|1|1|2|\n"},
+                                     {"badmod.py", "C|A|1|1|1|2|\n"},
+                                     {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_class(index, "A", "badmod.py:A mod.py:A pkg/mod.py:A");
     expect_class(index, "mod.A", "mod.py:A pkg/mod.py:A");

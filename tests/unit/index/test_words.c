@@ -4,15 +4,13 @@
 
 #include <string.h>
 
-static const TestFile FILES[] = {
-    {"a.py", "A|alpha|1|1|\nA|beta_2|2|2|\n"},
-    {"b.py", "A|beta|1|1|\nA|x2y|2|2|\n"},
-    {"c.py", "A|alphabeta|1|1|\n"},
-    {"d.py", ""},
-    {"e.py", "# coding: latin-1\nA|gamma|1|1|\n"},
-    {"f.py", "A|alpha|1|1|\nA|beta_2|2|2|\n"},
-    {NULL, NULL},
-};
+static const TestFile FILES[] = {{"a.py", "A|alpha|1|1|\nA|beta_2|2|2|\n"},
+                                 {"b.py", "A|beta|1|1|\nA|x2y|2|2|\n"},
+                                 {"c.py", "A|alphabeta|1|1|\n"},
+                                 {"d.py", ""},
+                                 {"e.py", "# coding: latin-1\nA|gamma|1|1|\n"},
+                                 {"f.py", "A|alpha|1|1|\nA|beta_2|2|2|\n"},
+                                 {NULL, NULL}};
 
 /* Expects that a search reads these files; each letter is the number of a file. */
 static void expect(AcrIndex *index, const char *text, bool whole, const char *expected)
@@ -76,18 +74,16 @@ TEST("/index/words", what_stands_behind_rows_is_checked)
         const char *behind;
         gsize len;
         const char *unparsed; /* a part of the expected reason */
-    } cases[] = {
-        {BITS "\0\0\0\0\100\0\0\0", 16, NULL},
-        {"\1\002" BITS "\1\0\0\0\100\0\0\0", 18, NULL},
-        {"\7\7\1\1\7\7" BITS "\3\0\0\0\100\0\0\0", 22, NULL}, /* unsorted */
-        {"", 0, NULL},                                        /* no hashes */
-        {"\0\0\0", 3, "cannot read its own outline"},
-        {BITS "\1\0\0\0\100\0\0\0", 16, "cannot read its own outline"},
-        {BITS "\377\377\377\377\100\0\0\0", 16, "cannot read its own outline"},
-        {BITS "\0\0\0\0\101\0\0\0", 16, "cannot read its own outline"},
-        {BITS "\0\0\0\0\0\0\0\0", 16, "cannot read its own outline"},
-        {BITS "\0\0\0\0\0\0\2\0", 16, "cannot read its own outline"},
-    };
+    } cases[] = {{BITS "\0\0\0\0\100\0\0\0", 16, NULL},
+                 {"\1\002" BITS "\1\0\0\0\100\0\0\0", 18, NULL},
+                 {"\7\7\1\1\7\7" BITS "\3\0\0\0\100\0\0\0", 22, NULL}, /* unsorted */
+                 {"", 0, NULL},                                        /* no hashes */
+                 {"\0\0\0", 3, "cannot read its own outline"},
+                 {BITS "\1\0\0\0\100\0\0\0", 16, "cannot read its own outline"},
+                 {BITS "\377\377\377\377\100\0\0\0", 16, "cannot read its own outline"},
+                 {BITS "\0\0\0\0\101\0\0\0", 16, "cannot read its own outline"},
+                 {BITS "\0\0\0\0\0\0\0\0", 16, "cannot read its own outline"},
+                 {BITS "\0\0\0\0\0\0\2\0", 16, "cannot read its own outline"}};
     g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "cache", NULL);
     g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);

@@ -225,10 +225,8 @@ TEST("/index/workers", peers_that_cannot_start_are_an_error)
 {
     static const struct {
         const char *mode, *message;
-    } cases[] = {
-        {"refuses", "cannot start an outline worker: no Python today"},
-        {"dies", "cannot start an outline worker: the outline worker ended with exit code 9"},
-    };
+    } cases[] = {{"refuses", "cannot start an outline worker: no Python today"},
+                 {"dies", "cannot start an outline worker: the outline worker ended with exit code 9"}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;
         g_auto(Batch) batch;

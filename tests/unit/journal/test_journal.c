@@ -251,15 +251,13 @@ JOURNAL_TEST("/journal/index", every_cut_of_the_last_record_drops_it_alone)
 
 JOURNAL_TEST("/journal/index", a_damaged_last_record_is_dropped)
 {
-    static const char *const tails[] = {
-        "{\"n\":1,\"event\":\"model\",\"request\":{},\"answer\"#1}\n",
-        "{\"n\":1,\"event\":\"model\",\"request\":{}}\n",
-        "{\"n\":7,\"event\":\"model\",\"request\":{},\"answer\":1}\n",
-        "\n",
-        "[]\n",
-        "\xff\xfe\n",
-        "garbage",
-    };
+    static const char *const tails[] = {"{\"n\":1,\"event\":\"model\",\"request\":{},\"answer\"#1}\n",
+                                        "{\"n\":1,\"event\":\"model\",\"request\":{}}\n",
+                                        "{\"n\":7,\"event\":\"model\",\"request\":{},\"answer\":1}\n",
+                                        "\n",
+                                        "[]\n",
+                                        "\xff\xfe\n",
+                                        "garbage"};
     g_autofree char *one = NULL;
     gsize len = 0;
 

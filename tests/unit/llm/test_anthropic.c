@@ -89,12 +89,10 @@ TEST("/llm/anthropic", a_conversation_that_grows_is_marked_where_it_ended_before
 
 TEST("/llm/anthropic", each_correction_is_made_once)
 {
-    static const char *const refusals[] = {
-        REFUSED("`temperature` is deprecated for this model."),
-        REFUSED("system.0.cache_control: Extra inputs are not permitted"),
-        REFUSED("This model does not support the effort parameter."),
-        REFUSED("output_config.format.schema: Invalid schema"),
-    };
+    static const char *const refusals[] = {REFUSED("`temperature` is deprecated for this model."),
+                                           REFUSED("system.0.cache_control: Extra inputs are not permitted"),
+                                           REFUSED("This model does not support the effort parameter."),
+                                           REFUSED("output_config.format.schema: Invalid schema")};
     AcrDialect dialect = {.model = "m", .temperature = 0.2, .effort = "low", .max_output = 64000};
     g_assert_false(learns(P, &dialect, 400, REFUSED("messages: at least one is required")));
     g_assert_false(learns(P, &dialect, 403, refusals[0]));

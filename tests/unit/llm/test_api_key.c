@@ -50,13 +50,9 @@ TEST("/llm/keys", a_command_and_a_file_together_are_refused)
 
 TEST("/llm/keys", the_first_line_that_a_command_prints_is_the_key)
 {
-    static const char *const commands[] = {
-        "printf " SECRET,
-        "echo " SECRET,
-        "printf '" SECRET "\\r\\n'",
-        "printf '" SECRET "\\nmore\\n'; echo noise >&2",
-        "x=" SECRET "; echo $x | cat",
-    };
+    static const char *const commands[] = {"printf " SECRET, "echo " SECRET, "printf '" SECRET "\\r\\n'",
+                                           "printf '" SECRET "\\nmore\\n'; echo noise >&2",
+                                           "x=" SECRET "; echo $x | cat"};
     for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
         char *key = key_of_command(commands[i]);
         g_assert_cmpstr(key, ==, SECRET);
@@ -78,8 +74,7 @@ TEST("/llm/keys", a_command_that_gives_no_key_shows_nothing_of_it)
         {"yes " SECRET, "the key command printed more text than a key may have"},
         {"yes " SECRET " >&2", "the key command printed more text than a key may have"},
         {"head -c 20000 /dev/zero | tr '\\000' s", "the key command printed more text than a key may have"},
-        {"/no/such/" SECRET, "the key command failed with exit code 127"},
-    };
+        {"/no/such/" SECRET, "the key command failed with exit code 127"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrModelOptions options = {.key_command = rows[i].command};
         assert_text(refusal(&options), rows[i].expected);

@@ -3,21 +3,19 @@
 
 #include <glib/gstdio.h>
 
-static const char *const variables[] = {
-    "AWS_BEARER_TOKEN_BEDROCK",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-    "AWS_PROFILE",
-    "AWS_DEFAULT_PROFILE",
-    "AWS_CONFIG_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AWS_ENDPOINT_URL",
-    "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
-    "AWS_USE_FIPS_ENDPOINT",
-};
+static const char *const variables[] = {"AWS_BEARER_TOKEN_BEDROCK",
+                                        "AWS_ACCESS_KEY_ID",
+                                        "AWS_SECRET_ACCESS_KEY",
+                                        "AWS_SESSION_TOKEN",
+                                        "AWS_REGION",
+                                        "AWS_DEFAULT_REGION",
+                                        "AWS_PROFILE",
+                                        "AWS_DEFAULT_PROFILE",
+                                        "AWS_CONFIG_FILE",
+                                        "AWS_SHARED_CREDENTIALS_FILE",
+                                        "AWS_ENDPOINT_URL",
+                                        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+                                        "AWS_USE_FIPS_ENDPOINT"};
 
 /* A folder with the two files, and an environment that only points to them. */
 typedef struct {

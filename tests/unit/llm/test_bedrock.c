@@ -132,8 +132,7 @@ TEST("/llm/bedrock", exceptions_in_a_stream_have_their_class)
         {"validationException", "The value is wrong", ACR_LLM_ERROR_BAD_REQUEST, false},
         {"validationException", "Input is too long for requested model.", ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
         {"validationException", "Too many total text bytes: 9 > 8", ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {"modelTimeoutException", "slow", ACR_LLM_ERROR_TIMEOUT, true},
-    };
+        {"modelTimeoutException", "slow", ACR_LLM_ERROR_TIMEOUT, true}};
     static const char *const silent[] = {"internalServerException", "", NULL};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *payload = g_strdup_printf("{\"message\":\"%s\"}", rows[i].message);

@@ -60,8 +60,7 @@ TEST("/llm/failure", openai_tells_of_keys_and_limits_by_code_and_type)
         {429,
          "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\",\"message\":\"Request "
          "too large for m (TPM): Limit 10, Requested 20.\"}}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
-    };
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0}};
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
@@ -84,8 +83,7 @@ TEST("/llm/failure", azure_tells_by_inner_error_and_digits)
         {429,
          "{\"error\":{\"code\":\"429\",\"message\":\"Calls exceed. Please retry after 6 "
          "seconds.\"}}",
-         ACR_LLM_ERROR_RATE_LIMIT, 6000},
-    };
+         ACR_LLM_ERROR_RATE_LIMIT, 6000}};
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
@@ -119,8 +117,7 @@ TEST("/llm/failure", gemini_tells_by_status_words_and_details)
         {500, "{\"error\":{\"code\":500,\"message\":\"m\",\"status\":\"INTERNAL\"}}", ACR_LLM_ERROR_SERVER, 0},
         {503, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}", ACR_LLM_ERROR_OVERLOADED, 0},
         {504, "{\"error\":{\"code\":504,\"message\":\"m\",\"status\":\"DEADLINE_EXCEEDED\"}}", ACR_LLM_ERROR_SERVER, 0},
-        {200, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}", ACR_LLM_ERROR_OVERLOADED, 0},
-    };
+        {200, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}", ACR_LLM_ERROR_OVERLOADED, 0}};
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
@@ -130,21 +127,19 @@ TEST("/llm/failure", bedrock_tells_by_header_or_exception_name)
         int status;
         const char *type;
         AcrLlmError code;
-    } rows[] = {
-        {429, "ThrottlingException:http://internal.amazon.com/coral/", ACR_LLM_ERROR_RATE_LIMIT},
-        {429, "ModelNotReadyException", ACR_LLM_ERROR_OVERLOADED},
-        {408, "ModelTimeoutException:http://x", ACR_LLM_ERROR_TIMEOUT},
-        {424, "ModelErrorException", ACR_LLM_ERROR_SERVER},
-        {503, "ServiceUnavailableException", ACR_LLM_ERROR_OVERLOADED},
-        {500, "InternalServerException", ACR_LLM_ERROR_SERVER},
-        {400, "ValidationException", ACR_LLM_ERROR_BAD_REQUEST},
-        {400, "ServiceQuotaExceededException", ACR_LLM_ERROR_BAD_REQUEST},
-        {400, "ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT},
-        {403, "AccessDeniedException", ACR_LLM_ERROR_AUTH},
-        {403, "InvalidSignatureException", ACR_LLM_ERROR_AUTH},
-        {400, "UnrecognizedClientException", ACR_LLM_ERROR_AUTH},
-        {404, "ResourceNotFoundException", ACR_LLM_ERROR_BAD_REQUEST},
-    };
+    } rows[] = {{429, "ThrottlingException:http://internal.amazon.com/coral/", ACR_LLM_ERROR_RATE_LIMIT},
+                {429, "ModelNotReadyException", ACR_LLM_ERROR_OVERLOADED},
+                {408, "ModelTimeoutException:http://x", ACR_LLM_ERROR_TIMEOUT},
+                {424, "ModelErrorException", ACR_LLM_ERROR_SERVER},
+                {503, "ServiceUnavailableException", ACR_LLM_ERROR_OVERLOADED},
+                {500, "InternalServerException", ACR_LLM_ERROR_SERVER},
+                {400, "ValidationException", ACR_LLM_ERROR_BAD_REQUEST},
+                {400, "ServiceQuotaExceededException", ACR_LLM_ERROR_BAD_REQUEST},
+                {400, "ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT},
+                {403, "AccessDeniedException", ACR_LLM_ERROR_AUTH},
+                {403, "InvalidSignatureException", ACR_LLM_ERROR_AUTH},
+                {400, "UnrecognizedClientException", ACR_LLM_ERROR_AUTH},
+                {404, "ResourceNotFoundException", ACR_LLM_ERROR_BAD_REQUEST}};
     static const Row bodies[] = {
         {400, "{\"__type\":\"com.amazon.coral#ThrottlingException\",\"message\":\"m\"}", ACR_LLM_ERROR_RATE_LIMIT, 0},
         {200, "{\"__type\":\"throttlingException\",\"message\":\"m\"}", ACR_LLM_ERROR_RATE_LIMIT, 0},
@@ -152,8 +147,7 @@ TEST("/llm/failure", bedrock_tells_by_header_or_exception_name)
         {200, "{\"type\":\"validationException\",\"message\":\"m\"}", ACR_LLM_ERROR_BAD_REQUEST, 0},
         {400, "{\"message\":\"Input is too long for requested model.\"}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
         {400, "{\"Message\":\"The model returned: Too many input tokens. Max input tokens: 128000\"}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 128000},
-    };
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 128000}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
         Row row = {rows[i].status, "{\"message\":\"m\"}", rows[i].code, 0};
@@ -214,8 +208,7 @@ TEST("/llm/failure", services_that_imitate_openai_tell_in_their_own_ways)
          "{\"error\":{\"code\":400,\"message\":\"Provider returned "
          "error\",\"metadata\":{\"raw\":\"{'message': 'This model\\u0027s maximum context length "
          "is 4096 tokens'}\",\"provider_name\":\"p\"}}}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 4096},
-    };
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 4096}};
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
@@ -260,8 +253,7 @@ TEST("/llm/failure", servers_of_ones_own_tell_in_words)
         {401,
          "{\"error\":{\"message\":\"m\",\"type\":\"auth_error\",\"param\":\"None\",\"code\":"
          "\"401\"}}",
-         ACR_LLM_ERROR_AUTH, 0},
-    };
+         ACR_LLM_ERROR_AUTH, 0}};
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
@@ -276,8 +268,7 @@ TEST("/llm/failure", a_window_that_is_nonsense_is_not_kept)
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
         {400, "{\"error\":{\"message\":\"too large for model with 32768 maximum context length\"}}",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 32768},
-        {400, "{\"error\":{\"message\":\"prompt is too long\"}}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
-    };
+        {400, "{\"error\":{\"message\":\"prompt is too long\"}}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0}};
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
@@ -286,8 +277,7 @@ TEST("/llm/failure", each_class_has_a_number_of_retries)
     static const guint expected[ACR_LLM_ERRORS] = {
         [ACR_LLM_ERROR_RATE_LIMIT] = 8, [ACR_LLM_ERROR_OVERLOADED] = 8, [ACR_LLM_ERROR_SERVER] = 4,
         [ACR_LLM_ERROR_NETWORK] = 4,    [ACR_LLM_ERROR_TRUNCATED] = 4,  [ACR_LLM_ERROR_UNREACHABLE] = 4,
-        [ACR_LLM_ERROR_TIMEOUT] = 2,    [ACR_LLM_ERROR_MALFORMED] = 2,
-    };
+        [ACR_LLM_ERROR_TIMEOUT] = 2,    [ACR_LLM_ERROR_MALFORMED] = 2};
     for (int code = 0; code < ACR_LLM_ERRORS; code++) {
         g_auto(AcrFailure) failure = {0};
         g_assert_cmpuint(acr_failure_retries((AcrLlmError)code), ==, expected[code]);
@@ -304,21 +294,19 @@ TEST("/llm/failure", a_refusal_is_about_the_parameter_that_it_names)
     static const struct {
         const char *param, *message;
         bool expected;
-    } rows[] = {
-        {"temperature", "m", true},
-        {"max_tokens", "no 'temperature' please", false},
-        {"temperature.x", "m", true},
-        {"temperatures", "m", false},
-        {NULL, "Unsupported value: 'temperature' does not support 0.16", true},
-        {"", "`temperature` is deprecated for this model.", true},
-        {"None", "temperature: range: 0..1", true},
-        {NULL, "HTTP 400: Unsupported parameter: temperature", true},
-        {NULL, "does not support temperature", true},
-        {NULL, "Unrecognized request argument supplied: temperature", true},
-        {NULL, "the temperature of the server is high", false},
-        {NULL, "'temperature_2' and 'my_temperature'", false},
-        {NULL, NULL, false},
-    };
+    } rows[] = {{"temperature", "m", true},
+                {"max_tokens", "no 'temperature' please", false},
+                {"temperature.x", "m", true},
+                {"temperatures", "m", false},
+                {NULL, "Unsupported value: 'temperature' does not support 0.16", true},
+                {"", "`temperature` is deprecated for this model.", true},
+                {"None", "temperature: range: 0..1", true},
+                {NULL, "HTTP 400: Unsupported parameter: temperature", true},
+                {NULL, "does not support temperature", true},
+                {NULL, "Unrecognized request argument supplied: temperature", true},
+                {NULL, "the temperature of the server is high", false},
+                {NULL, "'temperature_2' and 'my_temperature'", false},
+                {NULL, NULL, false}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrFailure failure = {.param = (char *)rows[i].param, .message = (char *)rows[i].message};
         if (acr_failure_is_about(&failure, "temperature") != rows[i].expected)

@@ -72,8 +72,7 @@ TEST("/llm/gemini", each_correction_is_made_once)
         REFUSED("Thinking level is not supported for this model."),
         REFUSED("Invalid JSON payload received. Unknown name \\\"responseJsonSchema\\\" at "
                 "'generation_config': Cannot find field."),
-        "[" REFUSED("JSON mode is not enabled for models/gemma-3") "]",
-    };
+        "[" REFUSED("JSON mode is not enabled for models/gemma-3") "]"};
     AcrDialect dialect = {.model = "m", .temperature = 0.2, .effort = "low"};
     g_assert_false(learns(P, &dialect, 400, REFUSED("contents is not specified")));
     g_assert_false(learns(P, &dialect, 403, "{'error':{'message':'temperature'}}"));

@@ -117,8 +117,7 @@ TEST("/llm/http_model", what_may_pass_is_tried_again)
         {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\""},
         {.raw = NULL},
         {.raw = REPLY("200", "", "no json")},
-        {.raw = ANSWER},
-    };
+        {.raw = ANSWER}};
     g_auto(Call) call = {.options.temperature = -1};
     begin(&call, replies, G_N_ELEMENTS(replies));
     if (!complete(&call, false, 0))
@@ -157,8 +156,7 @@ TEST("/llm/http_model", a_refused_parameter_is_corrected_once_and_remembered)
         {.raw = ANSWER},
         {.raw = REPLY("400", "",
                       "{\"error\":{\"message\":\"no\",\"param\":\"temperature\",\"code\":"
-                      "\"unsupported_value\"}}")},
-    };
+                      "\"unsupported_value\"}}")}};
     g_auto(Call) call = {.options.temperature = 0.5};
     begin(&call, replies, G_N_ELEMENTS(replies));
     g_assert_true(complete(&call, false, 9));

@@ -16,17 +16,15 @@ TEST("/llm/compatible", each_provider_has_its_address_and_key)
 {
     static const struct {
         const char *provider, *variable, *url;
-    } rows[] = {
-        {"groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1/chat/completions"},
-        {"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1/chat/completions"},
-        {"openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1/chat/completions"},
-        {"litellm", "LITELLM_PROXY_API_KEY", "http://127.0.0.1:4000/v1/chat/completions"},
-        {"litellm", "LITELLM_API_KEY", "http://127.0.0.1:4000/v1/chat/completions"},
-        {"vllm", "VLLM_API_KEY", "http://127.0.0.1:8000/v1/chat/completions"},
-        {"llamacpp", "LLAMA_API_KEY", "http://127.0.0.1:8080/v1/chat/completions"},
-        {"llama.cpp", "LLAMA_API_KEY", "http://127.0.0.1:8080/v1/chat/completions"},
-        {"ollama", "OLLAMA_API_KEY", "http://127.0.0.1:11434/v1/chat/completions"},
-    };
+    } rows[] = {{"groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1/chat/completions"},
+                {"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1/chat/completions"},
+                {"openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1/chat/completions"},
+                {"litellm", "LITELLM_PROXY_API_KEY", "http://127.0.0.1:4000/v1/chat/completions"},
+                {"litellm", "LITELLM_API_KEY", "http://127.0.0.1:4000/v1/chat/completions"},
+                {"vllm", "VLLM_API_KEY", "http://127.0.0.1:8000/v1/chat/completions"},
+                {"llamacpp", "LLAMA_API_KEY", "http://127.0.0.1:8080/v1/chat/completions"},
+                {"llama.cpp", "LLAMA_API_KEY", "http://127.0.0.1:8080/v1/chat/completions"},
+                {"ollama", "OLLAMA_API_KEY", "http://127.0.0.1:11434/v1/chat/completions"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrModelOptions options = {0};
         g_auto(AcrTestEndpoint) made = {0};
@@ -42,12 +40,10 @@ TEST("/llm/compatible", addresses_come_from_the_environment)
 {
     static const struct {
         const char *provider, *variable, *value, *url;
-    } rows[] = {
-        {"litellm", "LITELLM_PROXY_API_BASE", "http://gate:4000", "http://gate:4000/v1/chat/"},
-        {"litellm", "LITELLM_BASE_URL", "http://gate:4000/", "http://gate:4000/v1/chat/"},
-        {"vllm", "VLLM_BASE_URL", "http://gpu:8000/v1", "http://gpu:8000/v1/chat/"},
-        {"llamacpp", "LLAMA_BASE_URL", "http://gpu:8080", "http://gpu:8080/v1/chat/"},
-    };
+    } rows[] = {{"litellm", "LITELLM_PROXY_API_BASE", "http://gate:4000", "http://gate:4000/v1/chat/"},
+                {"litellm", "LITELLM_BASE_URL", "http://gate:4000/", "http://gate:4000/v1/chat/"},
+                {"vllm", "VLLM_BASE_URL", "http://gpu:8000/v1", "http://gpu:8000/v1/chat/"},
+                {"llamacpp", "LLAMA_BASE_URL", "http://gpu:8080", "http://gpu:8080/v1/chat/"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrModelOptions options = {0};
         g_auto(AcrTestEndpoint) made = {0};
@@ -82,8 +78,7 @@ TEST("/llm/compatible", ollama_s_address_is_read_in_all_its_forms)
         {"[::]:99", "http://[::1]:99/v1"},        {" box:1234/ ", "http://box:1234/v1"},
         {"http://box", "http://box:80/v1"},       {"http://box:1234", "http://box:1234/v1"},
         {"https://box/", "https://box:443/v1"},   {"https://box:1/sub/", "https://box:1/sub/v1"},
-        {"http://box:1/v1", "http://box:1/v1"},
-    };
+        {"http://box:1/v1", "http://box:1/v1"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrModelOptions options = {0};
         g_auto(AcrTestEndpoint) made = {0};

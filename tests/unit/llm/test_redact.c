@@ -28,18 +28,16 @@ TEST("/llm/redact", public_text_is_one_bounded_line_without_the_key)
 
 TEST("/llm/redact", a_key_is_found_in_each_spelling)
 {
-    static const char *const spelled[] = {
-        "sk/a\"b\\c+d&e%f=01234567",
-        "sk/a\\\"b\\\\c+d&e%f=01234567",
-        "sk\\/a\\\"b\\\\c+d&e%f=01234567",
-        "sk/a\\\"b\\\\c+d\\u0026e%f=01234567",
-        "sk%2Fa%22b%5Cc%2Bd%26e%25f%3D01234567",
-        "sk%2fa%22b%5cc%2bd%26e%25f%3d01234567",
-        "sk/a%22b%5Cc+d&e%25f=01234567",
-        "sk/a%22b%5Cc%2Bd%26e%25f%3D01234567",
-        "sk%2Fa\\\"b\\\\c+d\\u0026e%25f\\u003d01234567",
-        "sk/a\\\\\\\"b\\\\\\\\c+d&e%f=01234567",
-    };
+    static const char *const spelled[] = {"sk/a\"b\\c+d&e%f=01234567",
+                                          "sk/a\\\"b\\\\c+d&e%f=01234567",
+                                          "sk\\/a\\\"b\\\\c+d&e%f=01234567",
+                                          "sk/a\\\"b\\\\c+d\\u0026e%f=01234567",
+                                          "sk%2Fa%22b%5Cc%2Bd%26e%25f%3D01234567",
+                                          "sk%2fa%22b%5cc%2bd%26e%25f%3d01234567",
+                                          "sk/a%22b%5Cc+d&e%25f=01234567",
+                                          "sk/a%22b%5Cc%2Bd%26e%25f%3D01234567",
+                                          "sk%2Fa\\\"b\\\\c+d\\u0026e%25f\\u003d01234567",
+                                          "sk/a\\\\\\\"b\\\\\\\\c+d&e%f=01234567"};
     const char *key = spelled[0];
     g_autoptr(GPtrArray) secrets = secrets_of("another-secret", key);
     for (gsize i = 0; i < G_N_ELEMENTS(spelled); i++) {

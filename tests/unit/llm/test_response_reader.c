@@ -254,36 +254,34 @@ TEST("/llm/reader", a_counter_that_is_no_number_of_tokens_makes_all_unknown)
         /* `body` has % for the usage; `expected` is the result for that usage */
         const char *body, *expected;
         const char *members[8];
-    } rows[] = {
-        {P,
-         "{'choices':[{'message':{'content':'a'},'finish_reason':'stop'}],'usage':%}",
-         "a|stop|-|17+2+1>9(4)",
-         {"'prompt_tokens':20", "'completion_tokens':9", "'total_tokens':29",
-          "'prompt_tokens_details':{'cached_tokens':2,'cache_write_tokens':1}",
-          "'completion_tokens_details':{'reasoning_tokens':4}"}},
-        {&acr_provider_openai_responses,
-         "{'status':'completed','output':[{'type':'message','content':[{'type':'output_text',"
-         "'text':'a'}]}],'usage':%}",
-         "a|stop|-|18+2+-1>9(4)",
-         {"'input_tokens':20", "'output_tokens':9", "'total_tokens':29", "'input_tokens_details':{'cached_tokens':2}",
-          "'output_tokens_details':{'reasoning_tokens':4}"}},
-        {&acr_provider_anthropic,
-         "{'content':[{'type':'text','text':'a'}],'stop_reason':'end_turn','usage':%}",
-         "a|stop|-|20+2+1>9(4)",
-         {"'input_tokens':20", "'output_tokens':9", "'cache_read_input_tokens':2", "'cache_creation_input_tokens':1",
-          "'output_tokens_details':{'thinking_tokens':4}"}},
-        {&acr_provider_gemini,
-         "{'candidates':[{'content':{'parts':[{'text':'a'}]},'finishReason':'STOP'}],"
-         "'usageMetadata':%}",
-         "a|stop|-|21+2+-1>13(4)",
-         {"'promptTokenCount':20", "'candidatesTokenCount':9", "'cachedContentTokenCount':2", "'thoughtsTokenCount':4",
-          "'toolUsePromptTokenCount':3"}},
-        {&acr_provider_bedrock,
-         "{'output':{'message':{'content':[{'text':'a'}]}},'stopReason':'end_turn','usage':%}",
-         "a|stop|-|20+2+1>9(-1)",
-         {"'inputTokens':20", "'outputTokens':9", "'totalTokens':29", "'cacheReadInputTokens':2",
-          "'cacheWriteInputTokens':1"}},
-    };
+    } rows[] = {{P,
+                 "{'choices':[{'message':{'content':'a'},'finish_reason':'stop'}],'usage':%}",
+                 "a|stop|-|17+2+1>9(4)",
+                 {"'prompt_tokens':20", "'completion_tokens':9", "'total_tokens':29",
+                  "'prompt_tokens_details':{'cached_tokens':2,'cache_write_tokens':1}",
+                  "'completion_tokens_details':{'reasoning_tokens':4}"}},
+                {&acr_provider_openai_responses,
+                 "{'status':'completed','output':[{'type':'message','content':[{'type':'output_text',"
+                 "'text':'a'}]}],'usage':%}",
+                 "a|stop|-|18+2+-1>9(4)",
+                 {"'input_tokens':20", "'output_tokens':9", "'total_tokens':29",
+                  "'input_tokens_details':{'cached_tokens':2}", "'output_tokens_details':{'reasoning_tokens':4}"}},
+                {&acr_provider_anthropic,
+                 "{'content':[{'type':'text','text':'a'}],'stop_reason':'end_turn','usage':%}",
+                 "a|stop|-|20+2+1>9(4)",
+                 {"'input_tokens':20", "'output_tokens':9", "'cache_read_input_tokens':2",
+                  "'cache_creation_input_tokens':1", "'output_tokens_details':{'thinking_tokens':4}"}},
+                {&acr_provider_gemini,
+                 "{'candidates':[{'content':{'parts':[{'text':'a'}]},'finishReason':'STOP'}],"
+                 "'usageMetadata':%}",
+                 "a|stop|-|21+2+-1>13(4)",
+                 {"'promptTokenCount':20", "'candidatesTokenCount':9", "'cachedContentTokenCount':2",
+                  "'thoughtsTokenCount':4", "'toolUsePromptTokenCount':3"}},
+                {&acr_provider_bedrock,
+                 "{'output':{'message':{'content':[{'text':'a'}]}},'stopReason':'end_turn','usage':%}",
+                 "a|stop|-|20+2+1>9(-1)",
+                 {"'inputTokens':20", "'outputTokens':9", "'totalTokens':29", "'cacheReadInputTokens':2",
+                  "'cacheWriteInputTokens':1"}}};
     static const char *const nonsense[] = {"-1", "0.5", "'7'", "true", "[]", "1e18", "1e400", "9223372036854775808"};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(GStrv) halves = g_strsplit(rows[i].body, "%", 2);

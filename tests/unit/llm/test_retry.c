@@ -11,32 +11,30 @@ TEST("/llm/waits", retry_after_is_read_in_each_of_its_forms)
     static const struct {
         const char *ms, *after, *amazon;
         gint64 expected;
-    } rows[] = {
-        {NULL, NULL, NULL, -1},
-        {"1500", "9", NULL, 1500},
-        {"88.5", NULL, NULL, 88},
-        {NULL, "2", NULL, 2000},
-        {NULL, "2 ", NULL, 2000},
-        {NULL, "0", NULL, 0},
-        {NULL, "1.5", NULL, 1500},
-        {"soon", "3", NULL, 3000},
-        {NULL, "-5", NULL, -1},
-        {NULL, "nan", NULL, -1},
-        {NULL, "inf", NULL, DAY_MS},
-        {NULL, "1e30", NULL, DAY_MS},
-        {NULL, "7200", NULL, 7200000},
-        {NULL, "Sun, 06 Nov 1994 08:49:37 GMT", NULL, 30000},
-        {NULL, "Sun, 06 Nov 1994 08:49:00 GMT", NULL, 0},
-        {NULL, "Sun, 06 Nov 9999 08:49:00 GMT", NULL, DAY_MS},
-        {NULL, "Sun, 06 anF 1994 08:49:37 GMT", NULL, -1},
-        {NULL, "Sun, 66 Nov 1994 08:49:37 GMT", NULL, -1},
-        {NULL, "Sun, 06 Nov 1994 28:49:37 GMT", NULL, -1},
-        {NULL, "tomorrow", NULL, -1},
-        {"", "", NULL, -1},
-        {NULL, NULL, "1500", 1500},
-        {NULL, "2", "1500", 2000},
-        {NULL, NULL, "soon", -1},
-    };
+    } rows[] = {{NULL, NULL, NULL, -1},
+                {"1500", "9", NULL, 1500},
+                {"88.5", NULL, NULL, 88},
+                {NULL, "2", NULL, 2000},
+                {NULL, "2 ", NULL, 2000},
+                {NULL, "0", NULL, 0},
+                {NULL, "1.5", NULL, 1500},
+                {"soon", "3", NULL, 3000},
+                {NULL, "-5", NULL, -1},
+                {NULL, "nan", NULL, -1},
+                {NULL, "inf", NULL, DAY_MS},
+                {NULL, "1e30", NULL, DAY_MS},
+                {NULL, "7200", NULL, 7200000},
+                {NULL, "Sun, 06 Nov 1994 08:49:37 GMT", NULL, 30000},
+                {NULL, "Sun, 06 Nov 1994 08:49:00 GMT", NULL, 0},
+                {NULL, "Sun, 06 Nov 9999 08:49:00 GMT", NULL, DAY_MS},
+                {NULL, "Sun, 06 anF 1994 08:49:37 GMT", NULL, -1},
+                {NULL, "Sun, 66 Nov 1994 08:49:37 GMT", NULL, -1},
+                {NULL, "Sun, 06 Nov 1994 28:49:37 GMT", NULL, -1},
+                {NULL, "tomorrow", NULL, -1},
+                {"", "", NULL, -1},
+                {NULL, NULL, "1500", 1500},
+                {NULL, "2", "1500", 2000},
+                {NULL, NULL, "soon", -1}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
         if (rows[i].ms)
@@ -55,27 +53,25 @@ TEST("/llm/waits", a_duration_is_numbers_with_units)
     static const struct {
         const char *text;
         gint64 expected;
-    } rows[] = {
-        {"6m0s", 360000},
-        {"88ms", 88},
-        {"5.289s. More", 5289},
-        {"34.074824224s", 34074},
-        {"1h2m3s", 3723000},
-        {"1m30.5s, please", 90500},
-        {"2 minutes", 120000},
-        {"7 seconds 3", 7000},
-        {"12", 12000},
-        {"12.", 12000},
-        {"3d", DAY_MS},
-        {"99999999999999999999999999999999999999s", -1},
-        {"1.2.3s", -1},
-        {"5x", 5000},
-        {"", -1},
-        {"s", -1},
-        {"-5s", -1},
-        {".5s", -1},
-        {"1e9s", 1000},
-    };
+    } rows[] = {{"6m0s", 360000},
+                {"88ms", 88},
+                {"5.289s. More", 5289},
+                {"34.074824224s", 34074},
+                {"1h2m3s", 3723000},
+                {"1m30.5s, please", 90500},
+                {"2 minutes", 120000},
+                {"7 seconds 3", 7000},
+                {"12", 12000},
+                {"12.", 12000},
+                {"3d", DAY_MS},
+                {"99999999999999999999999999999999999999s", -1},
+                {"1.2.3s", -1},
+                {"5x", 5000},
+                {"", -1},
+                {"s", -1},
+                {"-5s", -1},
+                {".5s", -1},
+                {"1e9s", 1000}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpint(acr_duration_ms(rows[i].text), ==, rows[i].expected);
 }
@@ -85,15 +81,13 @@ TEST("/llm/waits", a_message_may_say_when_to_try_again)
     static const struct {
         const char *prose;
         gint64 expected;
-    } rows[] = {
-        {"limit 9. please try again in 20ms.", 20},
-        {"please retry after 6 seconds", 6000},
-        {"please retry in 34.07s.", 34070},
-        {"you must wait 2 minutes", 120000},
-        {"try again in a while", -1},
-        {"try again in", -1},
-        {"", -1},
-    };
+    } rows[] = {{"limit 9. please try again in 20ms.", 20},
+                {"please retry after 6 seconds", 6000},
+                {"please retry in 34.07s.", 34070},
+                {"you must wait 2 minutes", 120000},
+                {"try again in a while", -1},
+                {"try again in", -1},
+                {"", -1}};
     static const char info[] = "{\"details\":[{\"reason\":\"x\"},{\"retryDelay\":\"1.5s\"}]}";
     g_autoptr(AcrJson) error = acr_json_parse(info, strlen(info), NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)

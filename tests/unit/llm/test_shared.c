@@ -83,8 +83,7 @@ TEST("/llm/shared", what_the_request_is_guilty_of_stays_with_the_first)
         {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":"
          "\"context_length_exceeded\",\"message\":\"maximum context length is 4096 tokens\"}}",
          "[context_overflow]"},
-        {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":\"content_filter\"}}", "[content_filter]"},
-    };
+        {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":\"content_filter\"}}", "[content_filter]"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         const TestReply replies[] = {{.raw = rows[i].raw}};
         const TestReply fine[] = {{.raw = ANSWER("no")}};

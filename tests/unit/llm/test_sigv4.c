@@ -39,11 +39,9 @@ TEST("/llm/sigv4", a_session_token_is_sent_and_signed)
 /* The signature must match what libcurl sends: no default port, and "/" for an empty path. */
 TEST("/llm/sigv4", addresses_are_signed_as_they_are_sent)
 {
-    static const char *const same[][2] = {
-        {SUITE_URL, SUITE_URL "/"},
-        {SUITE_URL ":443/x", SUITE_URL "/x"},
-        {"http://127.0.0.1:80/", "http://127.0.0.1/"},
-    };
+    static const char *const same[][2] = {{SUITE_URL, SUITE_URL "/"},
+                                          {SUITE_URL ":443/x", SUITE_URL "/x"},
+                                          {"http://127.0.0.1:80/", "http://127.0.0.1/"}};
     for (gsize i = 0; i < G_N_ELEMENTS(same); i++) {
         g_autoptr(GPtrArray) one = sign(same[i][0], "application/json", "{}", NULL);
         g_autoptr(GPtrArray) other = sign(same[i][1], "application/json", "{}", NULL);

@@ -87,8 +87,7 @@ TEST("/llm/spend", each_outcome_is_settled_by_its_rule)
         {"refused by another", false, true, false, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1, RESERVED, 1100, -1},
         {"cut at its owner", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 1, -1, RESERVED, 1100, -1},
         {"cut after much", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 500, -1, 4020000000, 1100, -1},
-        {"filtered", false, true, false, false, ACR_LLM_ERROR_CONTENT_FILTER, 200, 10, 5, -1, 60000000, 15, 60000000},
-    };
+        {"filtered", false, true, false, false, ACR_LLM_ERROR_CONTENT_FILTER, 200, 10, 5, -1, 60000000, 15, 60000000}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
         AcrSpend spend = spend_of(budget);
@@ -118,14 +117,12 @@ TEST("/llm/spend", no_word_of_a_tier_exceeds_what_was_reserved)
         bool own;
         AcrService asked, served;
         gint64 output, pico, reported, next;
-    } rows[] = {
-        {false, ACR_SERVICE_PRIORITY, ACR_SERVICE_STANDARD, 5, 120000000, 60000000, 2 * RESERVED},
-        {true, ACR_SERVICE_PRIORITY, ACR_SERVICE_STANDARD, 5, 60000000, 60000000, 2 * RESERVED},
-        {true, ACR_SERVICE_FLEX, ACR_SERVICE_FLEX, 5, 30000000, 30000000, RESERVED},
-        {true, ACR_SERVICE_FLEX, ACR_SERVICE_ANY, 5, 60000000, 60000000, RESERVED},
-        {true, ACR_SERVICE_FLEX, ACR_SERVICE_PRIORITY, 200, RESERVED, 3240000000, 2 * RESERVED},
-        {false, ACR_SERVICE_ANY, ACR_SERVICE_PRIORITY, 5, 120000000, 120000000, 2 * RESERVED},
-    };
+    } rows[] = {{false, ACR_SERVICE_PRIORITY, ACR_SERVICE_STANDARD, 5, 120000000, 60000000, 2 * RESERVED},
+                {true, ACR_SERVICE_PRIORITY, ACR_SERVICE_STANDARD, 5, 60000000, 60000000, 2 * RESERVED},
+                {true, ACR_SERVICE_FLEX, ACR_SERVICE_FLEX, 5, 30000000, 30000000, RESERVED},
+                {true, ACR_SERVICE_FLEX, ACR_SERVICE_ANY, 5, 60000000, 60000000, RESERVED},
+                {true, ACR_SERVICE_FLEX, ACR_SERVICE_PRIORITY, 200, RESERVED, 3240000000, 2 * RESERVED},
+                {false, ACR_SERVICE_ANY, ACR_SERVICE_PRIORITY, 5, 120000000, 120000000, 2 * RESERVED}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
         AcrSpend spend = spend_of(budget);

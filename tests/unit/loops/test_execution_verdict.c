@@ -80,8 +80,7 @@ static const Case cases[] = {
     {"a syntax error", "  File \"/srv/p/reproducer.py\", line 3\n    def\n       ^\nSyntaxError: invalid syntax\n", 1,
      ACR_TEST_BROKEN, 0},
     {"nothing on stderr", "", 1, ACR_TEST_BROKEN, 0},
-    {"nothing at all", "", 0, ACR_TEST_PASSED, 0},
-};
+    {"nothing at all", "", 0, ACR_TEST_PASSED, 0}};
 
 static AcrExecuted executed(const char *err, int exit_code)
 {

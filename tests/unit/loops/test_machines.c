@@ -26,8 +26,7 @@ static const int retrieval_table[R(STATES)][R(EVENTS)] = {
     [R(DONE)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [R(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [R(FAILED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-    [R(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-};
+    [R(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO}};
 
 TEST("/loops/retrieval", every_state_and_event)
 {
@@ -132,8 +131,7 @@ static const int attempt_table[A(STATES)][A(EVENTS)] = {
     [A(WEIGH)] = {A(DONE), A(DONE), NO, NO, A(FAILED), A(STOPPED), NO},
     [A(DONE)] = {NO, NO, NO, NO, NO, NO, NO},
     [A(FAILED)] = {NO, NO, NO, NO, NO, NO, NO},
-    [A(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO},
-};
+    [A(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO}};
 
 static void check_attempt_table(bool reproducer)
 {

@@ -22,8 +22,7 @@ TEST("/loops/progress", an_event_has_the_members_of_its_kind)
          "{\"event\":\"spent\",\"time_ms\":5,\"calls\":1,\"tokens\":2,\"cost_microusd\":-1,"
          "\"charged_microusd\":4}"},
         {TOLD(.kind = ACR_PROGRESS_RESULT, .result = result),
-         "{\"event\":\"result\",\"time_ms\":5,\"error\":null,\"result\":{}}"},
-    };
+         "{\"event\":\"result\",\"time_ms\":5,\"error\":null,\"result\":{}}"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(AcrJson) json = acr_progress_to_json(&rows[i].event);
         g_autofree char *text = acr_json_print(json);
@@ -100,18 +99,16 @@ TEST("/loops/progress", words_of_a_line)
         AcrProgressEvent event;
         AcrShown shown;
         const char *words;
-    } rows[] = {
-        {TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "patch", .attempt = 1, .number = 2), ACR_SHOWN_AS_STEP,
-         "attempt 2, try 2: patch"},
-        {TOLD(.kind = ACR_PROGRESS_TASK, .task = "a", .text = "patch", .ended = 1, .total = 3, .left_ms = 65000,
-              .left_microusd = 20000),
-         ACR_SHOWN_LOGGED, "1/3 a: patch, about 1 min 5 s and $0.02 to go"},
-        {TOLD(.kind = ACR_PROGRESS_GRADED, .task = "a", .text = "error: why", .is_bad = true, .ended = 3, .total = 3,
-              .left_ms = -1),
-         ACR_SHOWN_ANYWHERE, "graded 3/3 a: error: why"},
-        {TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {5, 9, -1, 7}), ACR_SHOWN_NOWHERE,
-         "5 calls, 9 tokens, $0.0000 charged"},
-    };
+    } rows[] = {{TOLD(.kind = ACR_PROGRESS_STAGE, .stage = "patch", .attempt = 1, .number = 2), ACR_SHOWN_AS_STEP,
+                 "attempt 2, try 2: patch"},
+                {TOLD(.kind = ACR_PROGRESS_TASK, .task = "a", .text = "patch", .ended = 1, .total = 3, .left_ms = 65000,
+                      .left_microusd = 20000),
+                 ACR_SHOWN_LOGGED, "1/3 a: patch, about 1 min 5 s and $0.02 to go"},
+                {TOLD(.kind = ACR_PROGRESS_GRADED, .task = "a", .text = "error: why", .is_bad = true, .ended = 3,
+                      .total = 3, .left_ms = -1),
+                 ACR_SHOWN_ANYWHERE, "graded 3/3 a: error: why"},
+                {TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {5, 9, -1, 7}), ACR_SHOWN_NOWHERE,
+                 "5 calls, 9 tokens, $0.0000 charged"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *words = acr_progress_words(&rows[i].event);
         g_assert_cmpstr(words, ==, rows[i].words);

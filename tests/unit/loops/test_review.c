@@ -24,8 +24,7 @@ static const int table[V(STATES)][V(EVENTS)] = {
     [V(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [V(GAVE_UP)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [V(FAILED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-    [V(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-};
+    [V(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO}};
 
 /* The expected next state in round `round`; with `test_too`, patch and test were judged wrong. */
 static int wanted(int state, int event, guint round, bool test_too)

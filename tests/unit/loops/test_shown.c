@@ -48,13 +48,11 @@ TEST("/loops/shown", validation_is_shown_with_how_it_ended)
         int exit_code, signal;
         AcrSandboxLimit limit;
         const char *end;
-    } rows[] = {
-        {2, 0, ACR_LIMIT_NONE, "(exit code 2)"},
-        /* the output was truncated, but the command was not stopped */
-        {1, 0, ACR_LIMIT_OUTPUT, "(exit code 1)"},
-        {-1, 11, ACR_LIMIT_NONE, "(signal 11 ended it)"},
-        {-1, 9, ACR_LIMIT_WALL, "(it was stopped at its limit of wall-clock time)"},
-    };
+    } rows[] = {{2, 0, ACR_LIMIT_NONE, "(exit code 2)"},
+                /* the output was truncated, but the command was not stopped */
+                {1, 0, ACR_LIMIT_OUTPUT, "(exit code 1)"},
+                {-1, 11, ACR_LIMIT_NONE, "(signal 11 ended it)"},
+                {-1, 9, ACR_LIMIT_WALL, "(it was stopped at its limit of wall-clock time)"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrExecuted) executed = {.exit_code = rows[i].exit_code,
                                         .signal = rows[i].signal,

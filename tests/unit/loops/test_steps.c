@@ -243,12 +243,10 @@ STAGE_TEST("/loops/steps", patch_with_which_fewer_tests_run_is_refused, YES)
 {
     static const struct {
         const char *with, *without, *why;
-    } rows[] = {
-        {"5 passed in 0.1s\n", "6 passed in 0.1s\n",
-         "without the patch the command ran 6 tests, with the patch it ran 5"},
-        {"0 passed in 0.1s\n", "1 passed in 0.1s\n", "with the patch it ran 0"},
-        {"done\n", "6 passed in 0.1s\n", "with the patch it printed no summary"},
-    };
+    } rows[] = {{"5 passed in 0.1s\n", "6 passed in 0.1s\n",
+                 "without the patch the command ran 6 tests, with the patch it ran 5"},
+                {"0 passed in 0.1s\n", "1 passed in 0.1s\n", "with the patch it ran 0"},
+                {"done\n", "6 passed in 0.1s\n", "with the patch it printed no summary"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GPtrArray) candidates = acr_candidates_new();
         AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 1});

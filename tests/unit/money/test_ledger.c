@@ -117,24 +117,22 @@ FILE_TEST("/money/budget", without_locks_nothing_is_reserved)
 
 FILE_TEST("/money/budget", damage_is_an_error_and_never_ignored)
 {
-    static const char *const texts[] = {
-        "hello\n",
-        "hello",
-        "{\"a\":",
-        "{\"ledger\":10}",
-        "{\"ledger\":2}\n",
-        "{}\n",
-        "{\"ledger\":1}\n\n",
-        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"pico\":1\n{\"settle\":\"0a\"}\n",
-        "{\"ledger\":1}\n{\"settle\":\"0a\",\"pico\":1,\"tokens\":1}\n",
-        "{\"ledger\":1}\n{\"stale\":\"0a\"}\n",
-        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"pico\":-1,\"tokens\":1}\n",
-        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"tokens\":1}\n",
-        "{\"ledger\":1}\n{\"reserve\":\"xyz\",\"pico\":1,\"tokens\":1}\n",
-        "{\"ledger\":1}\n{\"spend\":\"0a\",\"pico\":1,\"tokens\":1}\n",
-        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"pico\":1,\"tokens\":1}\n"
-        "{\"reserve\":\"0a\",\"pico\":1,\"tokens\":1}\n",
-    };
+    static const char *const texts[] = {"hello\n",
+                                        "hello",
+                                        "{\"a\":",
+                                        "{\"ledger\":10}",
+                                        "{\"ledger\":2}\n",
+                                        "{}\n",
+                                        "{\"ledger\":1}\n\n",
+                                        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"pico\":1\n{\"settle\":\"0a\"}\n",
+                                        "{\"ledger\":1}\n{\"settle\":\"0a\",\"pico\":1,\"tokens\":1}\n",
+                                        "{\"ledger\":1}\n{\"stale\":\"0a\"}\n",
+                                        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"pico\":-1,\"tokens\":1}\n",
+                                        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"tokens\":1}\n",
+                                        "{\"ledger\":1}\n{\"reserve\":\"xyz\",\"pico\":1,\"tokens\":1}\n",
+                                        "{\"ledger\":1}\n{\"spend\":\"0a\",\"pico\":1,\"tokens\":1}\n",
+                                        "{\"ledger\":1}\n{\"reserve\":\"0a\",\"pico\":1,\"tokens\":1}\n"
+                                        "{\"reserve\":\"0a\",\"pico\":1,\"tokens\":1}\n"};
     g_autofree char *letters = g_strnfill(2 * ACR_LEDGER_MAX_LINE, 'x');
     for (gsize i = 0; i <= G_N_ELEMENTS(texts); i++) {
         g_autoptr(AcrBudget) budget = acr_budget_new();

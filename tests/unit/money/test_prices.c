@@ -246,27 +246,25 @@ TEST("/money/prices", names_are_found_in_all_their_spellings)
     static const struct {
         const char *model;
         gint64 input, output;
-    } rows[] = {
-        {"openai/gpt-4.1", 2000000, 8000000},
-        {"openai/gpt-4.1-2025-04-14", 2000000, 8000000},
-        {"openai-responses/gpt-4.1", 2000000, 8000000},
-        {"openai/gpt-4o-2024-05-13", 5000000, 15000000},
-        {"openai/gpt-4o-2031-01-01", 2500000, 10000000},
-        {"azure/gpt-4.1", 2000000, 8000000},
-        {"anthropic/claude-sonnet-4-5-20250929", 3000000, 15000000},
-        {"anthropic/claude-sonnet-4-5-latest", 3000000, 15000000},
-        {"anthropic/claude-sonnet-4-5@20250929", 3000000, 15000000},
-        {"bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", 3000000, 15000000},
-        {"bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0", 3000000, 15000000},
-        {"bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 3300000, 16500000},
-        {"bedrock/arn:aws:bedrock:us-east-1:1:inference-profile/"
-         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-         3300000, 16500000},
-        {"gemini/gemini-2.5-pro", 1250000, 10000000},
-        {"gemini/gemini-2.5-flash-001", 300000, 2500000},
-        {"openrouter/anthropic/claude-sonnet-4.5", 3000000, 15000000},
-        {"openrouter/google/gemini-2.5-pro", 1250000, 10000000},
-    };
+    } rows[] = {{"openai/gpt-4.1", 2000000, 8000000},
+                {"openai/gpt-4.1-2025-04-14", 2000000, 8000000},
+                {"openai-responses/gpt-4.1", 2000000, 8000000},
+                {"openai/gpt-4o-2024-05-13", 5000000, 15000000},
+                {"openai/gpt-4o-2031-01-01", 2500000, 10000000},
+                {"azure/gpt-4.1", 2000000, 8000000},
+                {"anthropic/claude-sonnet-4-5-20250929", 3000000, 15000000},
+                {"anthropic/claude-sonnet-4-5-latest", 3000000, 15000000},
+                {"anthropic/claude-sonnet-4-5@20250929", 3000000, 15000000},
+                {"bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", 3000000, 15000000},
+                {"bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0", 3000000, 15000000},
+                {"bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 3300000, 16500000},
+                {"bedrock/arn:aws:bedrock:us-east-1:1:inference-profile/"
+                 "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+                 3300000, 16500000},
+                {"gemini/gemini-2.5-pro", 1250000, 10000000},
+                {"gemini/gemini-2.5-flash-001", 300000, 2500000},
+                {"openrouter/anthropic/claude-sonnet-4.5", 3000000, 15000000},
+                {"openrouter/google/gemini-2.5-pro", 1250000, 10000000}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrPrice price = price_of(rows[i].model);
         g_test_message("%s", rows[i].model);
@@ -315,26 +313,24 @@ TEST("/money/prices", the_highest_and_lowest_prices_are_those_of_any)
 
 TEST("/money/prices", bare_names_belong_to_a_provider_or_to_none)
 {
-    static const char *const rows[][2] = {
-        {"gpt-4.1", "openai"},
-        {"gpt-99", "openai"},
-        {"o1", "openai"},
-        {"o3-mini", "openai"},
-        {"o4-mini-2025-04-16", "openai"},
-        {"o2", NULL},
-        {"o", NULL},
-        {"", NULL},
-        {"chatgpt-4o-latest", "openai"},
-        {"claude-sonnet-4-5", "anthropic"},
-        {"gemini-2.5-pro", "gemini"},
-        {"deepseek-chat", "deepseek"},
-        {"deepseek-r1", NULL},
-        {"gpt-oss-120b", NULL},
-        {"us.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock"},
-        {"amazon.nova-pro-v1:0", "bedrock"},
-        {"llama3", NULL},
-        {"openai/gpt-4.1", NULL},
-    };
+    static const char *const rows[][2] = {{"gpt-4.1", "openai"},
+                                          {"gpt-99", "openai"},
+                                          {"o1", "openai"},
+                                          {"o3-mini", "openai"},
+                                          {"o4-mini-2025-04-16", "openai"},
+                                          {"o2", NULL},
+                                          {"o", NULL},
+                                          {"", NULL},
+                                          {"chatgpt-4o-latest", "openai"},
+                                          {"claude-sonnet-4-5", "anthropic"},
+                                          {"gemini-2.5-pro", "gemini"},
+                                          {"deepseek-chat", "deepseek"},
+                                          {"deepseek-r1", NULL},
+                                          {"gpt-oss-120b", NULL},
+                                          {"us.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock"},
+                                          {"amazon.nova-pro-v1:0", "bedrock"},
+                                          {"llama3", NULL},
+                                          {"openai/gpt-4.1", NULL}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpstr(acr_prices_provider_of(rows[i][0]), ==, rows[i][1]);
 }
@@ -405,15 +401,13 @@ TEST("/money/prices", service_tiers_have_prices_of_their_own)
     static const struct {
         AcrService service;
         AcrPriceTier base, above;
-    } rows[] = {
-        {ACR_SERVICE_ANY, {4000000, 1000000, 5000000, 8000000, -1}, {6000000, -1, -1, -1, -1}},
-        {ACR_SERVICE_FLEX,
-         {2000000, 2000000, 5000000, 4000000, 4000000},
-         {3000000, 3000000, 5000000, 8000000, 8000000}},
-        {ACR_SERVICE_PRIORITY,
-         {9000000, 2000000, 9000000, 20000000, 20000000},
-         {9000000, 9000000, 9000000, 20000000, 20000000}},
-    };
+    } rows[] = {{ACR_SERVICE_ANY, {4000000, 1000000, 5000000, 8000000, -1}, {6000000, -1, -1, -1, -1}},
+                {ACR_SERVICE_FLEX,
+                 {2000000, 2000000, 5000000, 4000000, 4000000},
+                 {3000000, 3000000, 5000000, 8000000, 8000000}},
+                {ACR_SERVICE_PRIORITY,
+                 {9000000, 2000000, 9000000, 20000000, 20000000},
+                 {9000000, 9000000, 9000000, 20000000, 20000000}}};
     g_autoptr(AcrPrices) prices = prices_from(text, NULL);
     AcrPrice price, served;
     g_assert_true(acr_prices_find(prices, "openai/m", &price));
@@ -448,23 +442,21 @@ TEST("/money/prices", a_malformed_file_is_told_with_its_member)
 #define ABOVE(n) "\"input_cost_per_token_above_" n "k_tokens\":0,"
     static const struct {
         const char *text, *told;
-    } rows[] = {
-        {"", "prices"},
-        {"7", "not a JSON object"},
-        {"{}", "no price"},
-        {"[]", "not a JSON object"},
-        {"{\"m\":7}", "\"m\""},
-        {"{\"m\":{\"input_cost_per_token\":\"1\"}}", "input_cost_per_token"},
-        {"{\"m\":{\"input_cost_per_token\":-1e-6}}", "input_cost_per_token"},
-        {"{\"m\":{\"output_cost_per_token\":0.02}}", "output_cost_per_token"},
-        {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
-        {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
-        {"{\"m\":{\"max_output_tokens\":-3}}", "max_output_tokens"},
-        {"{\"m\":{\"tiered_pricing\":[{}]}}", "no price"},
-        {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
-             ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
-         "more price thresholds than"},
-    };
+    } rows[] = {{"", "prices"},
+                {"7", "not a JSON object"},
+                {"{}", "no price"},
+                {"[]", "not a JSON object"},
+                {"{\"m\":7}", "\"m\""},
+                {"{\"m\":{\"input_cost_per_token\":\"1\"}}", "input_cost_per_token"},
+                {"{\"m\":{\"input_cost_per_token\":-1e-6}}", "input_cost_per_token"},
+                {"{\"m\":{\"output_cost_per_token\":0.02}}", "output_cost_per_token"},
+                {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
+                {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
+                {"{\"m\":{\"max_output_tokens\":-3}}", "max_output_tokens"},
+                {"{\"m\":{\"tiered_pricing\":[{}]}}", "no price"},
+                {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
+                     ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
+                 "more price thresholds than"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
         g_test_message("%s", rows[i].text);

@@ -302,20 +302,18 @@ static bool quotation_marks(Case *c, GRand *rand)
     return any;
 }
 
-const Distortion distortions[N_DISTORTIONS] = {
-    {"exact", leave, 100},
-    {"trailing blanks", trailing, 100},
-    {"shifted right", shift_right, 99},
-    {"shifted left", shift_left, 99},
-    {"first indentation lost", lose_first_lead, 99},
-    {"inner indentation", inner_indentation, 99},
-    {"tabs and blanks", tabs_for_blanks, 99},
-    {"elision", elision, 88},
-    {"blank lines more", blank_lines_more, 99},
-    {"blank lines fewer", blank_lines_fewer, 99},
-    {"comments fewer", comments_fewer, 98},
-    {"code fewer", code_fewer, 80},
-    {"escapes", html_escapes, 99},
-    {"line ends", line_ends, 99},
-    {"quotation marks", quotation_marks, 99},
-};
+const Distortion distortions[N_DISTORTIONS] = {{"exact", leave, 100},
+                                               {"trailing blanks", trailing, 100},
+                                               {"shifted right", shift_right, 99},
+                                               {"shifted left", shift_left, 99},
+                                               {"first indentation lost", lose_first_lead, 99},
+                                               {"inner indentation", inner_indentation, 99},
+                                               {"tabs and blanks", tabs_for_blanks, 99},
+                                               {"elision", elision, 88},
+                                               {"blank lines more", blank_lines_more, 99},
+                                               {"blank lines fewer", blank_lines_fewer, 99},
+                                               {"comments fewer", comments_fewer, 98},
+                                               {"code fewer", code_fewer, 80},
+                                               {"escapes", html_escapes, 99},
+                                               {"line ends", line_ends, 99},
+                                               {"quotation marks", quotation_marks, 99}};

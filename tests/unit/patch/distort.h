@@ -5,11 +5,7 @@
 #include "random_file.h"
 #include "unit/cases.h"
 
-typedef enum {
-    CHANGE_REPLACE,
-    CHANGE_INSERT,
-    CHANGE_DELETE,
-} ChangeKind;
+typedef enum { CHANGE_REPLACE, CHANGE_INSERT, CHANGE_DELETE } ChangeKind;
 
 /* A quoted region and a change, as the lines that the model writes. */
 typedef struct {

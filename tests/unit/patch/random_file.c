@@ -6,19 +6,17 @@
 
 #include "unit/cases.h"
 
-static const Encoding encodings[N_ENCODINGS] = {
-    {NULL, "UTF-8", false, {"été", "日本", "привет", "ü"}},
-    {NULL, "UTF-8", true, {"été", "日本", "привет", "ü"}},
-    {"utf-8", "UTF-8", false, {"größe", "語", "да", "€"}},
-    {"latin-1", "ISO-8859-1", false, {"été", "ü", "ñandú", "£"}},
-    {"cp1252", "CP1252", false, {"été", "€", "Žižek", "ß"}},
-    {"iso-8859-15", "ISO-8859-15", false, {"œuvre", "€", "Šár", "ß"}},
-    {"koi8-r", "KOI8-R", false, {"привет", "мир", "да", "нет"}},
-    {"shift_jis", "SHIFT_JIS", false, {"日本", "語", "テスト", "表"}},
-    {"euc-jp", "EUC-JP", false, {"日本", "語", "テスト", "表"}},
-    {"gb18030", "GB18030", false, {"汉字", "测试", "值", "好"}},
-    {"big5", "BIG5", false, {"漢字", "測試", "值", "好"}},
-};
+static const Encoding encodings[N_ENCODINGS] = {{NULL, "UTF-8", false, {"été", "日本", "привет", "ü"}},
+                                                {NULL, "UTF-8", true, {"été", "日本", "привет", "ü"}},
+                                                {"utf-8", "UTF-8", false, {"größe", "語", "да", "€"}},
+                                                {"latin-1", "ISO-8859-1", false, {"été", "ü", "ñandú", "£"}},
+                                                {"cp1252", "CP1252", false, {"été", "€", "Žižek", "ß"}},
+                                                {"iso-8859-15", "ISO-8859-15", false, {"œuvre", "€", "Šár", "ß"}},
+                                                {"koi8-r", "KOI8-R", false, {"привет", "мир", "да", "нет"}},
+                                                {"shift_jis", "SHIFT_JIS", false, {"日本", "語", "テスト", "表"}},
+                                                {"euc-jp", "EUC-JP", false, {"日本", "語", "テスト", "表"}},
+                                                {"gb18030", "GB18030", false, {"汉字", "测试", "值", "好"}},
+                                                {"big5", "BIG5", false, {"漢字", "測試", "值", "好"}}};
 static const char *const ends[] = {"\n", "\r\n", "\r"};
 static const char *const names[] = {"alpha", "beta", "gamma", "delta", "items", "total",
                                     "value", "left", "right", "count", "index", "result"};

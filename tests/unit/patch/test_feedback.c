@@ -134,14 +134,12 @@ FIXTURE_TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alo
     static const struct {
         const char *answer;
         bool is_told;
-    } rows[] = {
-        {"", true},
-        {"I cannot see the code.", true},
-        {"<file>a.py</file>\n<original>\nnowhere()\n</original>\n<patched>\nx\n</patched>\n", false},
-        {"<file>a.py</file>\n<original>\ndef method_1(first, second):\n</original>\n<patched>\n"
-         "def method_1(first):\n</patched>\n",
-         false},
-    };
+    } rows[] = {{"", true},
+                {"I cannot see the code.", true},
+                {"<file>a.py</file>\n<original>\nnowhere()\n</original>\n<patched>\nx\n</patched>\n", false},
+                {"<file>a.py</file>\n<original>\ndef method_1(first, second):\n</original>\n<patched>\n"
+                 "def method_1(first):\n</patched>\n",
+                 false}};
     write_module(fixture, "a.py", 2);
     fixture_open(fixture);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {

@@ -88,8 +88,7 @@ static const char *const long_answers[][3] = {
     {"", "a/", "\n```python\nx\n```\n"},
     {"", "<file path=\"", ""},
     {"<original>", "<original>\n</patched>\n", ""},
-    {"&lt;original", "&lt;&amp;", ""},
-};
+    {"&lt;original", "&lt;&amp;", ""}};
 
 TEST("/patch/limits", answers_of_all_forms_are_bounded)
 {

@@ -44,8 +44,7 @@ TEST("/patch/parse", edits_in_one_fence_many_fences_or_none)
         "<original>y</original> "
         "<patched>z</patched>",
         "<FILE>a.py</FILE>\n< Original >x = 1</ORIGINAL >\n<patched lang=\"python\">x = "
-        "2</patched>\n" EDIT("b.py", "y", "z"),
-    };
+        "2</patched>\n" EDIT("b.py", "y", "z")};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autoptr(GPtrArray) edits = parse(texts[i]);
         g_assert_cmpuint(edits->len, ==, 2);
@@ -68,15 +67,13 @@ TEST("/patch/parse", missing_parts_are_named_not_borrowed)
 {
     static const struct {
         const char *text, *complaint;
-    } rows[] = {
-        {"<file>a.py</file>\n<original>1</original>\n", "<patched> is missing"},
-        {"<file>a.py</file>\n<patched>1</patched>\n", "<original> is missing"},
-        {"<file>a.py</file>\nand that was all\n", "<original> and <patched> are missing"},
-        {"<original>1</original>\n<patched>2</patched>\n", "<file> is missing"},
-        {"<file></file><original>1</original>\n<patched>2</patched>\n", "<file> is empty"},
-        {"<file>a.py</file>\n<original>1</original>\n<patched>2\n", "</patched> is missing"},
-        {"<file>a.py</file>\n<original>1\n", "</original> is missing"},
-    };
+    } rows[] = {{"<file>a.py</file>\n<original>1</original>\n", "<patched> is missing"},
+                {"<file>a.py</file>\n<patched>1</patched>\n", "<original> is missing"},
+                {"<file>a.py</file>\nand that was all\n", "<original> and <patched> are missing"},
+                {"<original>1</original>\n<patched>2</patched>\n", "<file> is missing"},
+                {"<file></file><original>1</original>\n<patched>2</patched>\n", "<file> is empty"},
+                {"<file>a.py</file>\n<original>1</original>\n<patched>2\n", "</patched> is missing"},
+                {"<file>a.py</file>\n<original>1\n", "</original> is missing"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *text = g_strconcat(rows[i].text, EDIT("b.py", "5", "6"), NULL);
         g_autoptr(GPtrArray) edits = parse(text);
@@ -175,27 +172,25 @@ TEST("/patch/parse", name_in_front_of_a_block)
 {
     static const struct {
         const char *line, *file;
-    } rows[] = {
-        {"a/b.py", "a/b.py"},
-        {"**`a/b.py`**", "a/b.py"},
-        {"### 2. a/b.py:", "a/b.py"},
-        {"File: a/b.py", "a/b.py"},
-        {"`File path`: a.py", "a.py"},
-        {"# a.py", "a.py"},
-        {"- a/Makefile", "a/Makefile"},
-        {"In a/b.py", "a/b.py"},
-        {"Change a.py (the loop): a.py", "a.py"},
-        {"### a/b.py (new)", "a/b.py"},
-        {"In a/b.py, unlike a.py", NULL},
-        {"run `python a.py` then", NULL},
-        {"a/b or c", NULL},
-        {"Then this.", NULL},
-        {"see https://a.b/c", NULL},
-        {"https://a.b/c.py", NULL},
-        {"x = a.b(c)", NULL},
-        {"a.Struct", NULL},
-        {"", NULL},
-    };
+    } rows[] = {{"a/b.py", "a/b.py"},
+                {"**`a/b.py`**", "a/b.py"},
+                {"### 2. a/b.py:", "a/b.py"},
+                {"File: a/b.py", "a/b.py"},
+                {"`File path`: a.py", "a.py"},
+                {"# a.py", "a.py"},
+                {"- a/Makefile", "a/Makefile"},
+                {"In a/b.py", "a/b.py"},
+                {"Change a.py (the loop): a.py", "a.py"},
+                {"### a/b.py (new)", "a/b.py"},
+                {"In a/b.py, unlike a.py", NULL},
+                {"run `python a.py` then", NULL},
+                {"a/b or c", NULL},
+                {"Then this.", NULL},
+                {"see https://a.b/c", NULL},
+                {"https://a.b/c.py", NULL},
+                {"x = a.b(c)", NULL},
+                {"a.Struct", NULL},
+                {"", NULL}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *text =
             g_strdup_printf("%s\n\n```python\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```\n", rows[i].line);
@@ -210,16 +205,14 @@ TEST("/patch/parse", names_in_the_headers_of_a_diff)
 {
     static const struct {
         const char *head, *file;
-    } rows[] = {
-        {"--- a/x.py\n+++ b/x.py\n", "x.py"},
-        {"--- x.py\n+++ x.py\n", "x.py"},
-        {"--- a/x.py\t2024-01-01 10:00:00\n+++ b/x.py\t2024-01-02\n", "x.py"},
-        {"--- x.py.orig\n+++ x.py\n", "x.py"},
-        {"--- old/x.py\n+++ new/x.py\n", "x.py"},
-        {"--- \"a/\\303\\251.py\"\n+++ \"b/\\303\\251.py\"\n", "\xc3\xa9.py"},
-        {"diff --git a/x y.py b/x y.py\n--- a/x y.py\n+++ b/x y.py\n", "x y.py"},
-        {"--- a/x.py (before)\n+++ b/x.py (after)\n", "x.py"},
-    };
+    } rows[] = {{"--- a/x.py\n+++ b/x.py\n", "x.py"},
+                {"--- x.py\n+++ x.py\n", "x.py"},
+                {"--- a/x.py\t2024-01-01 10:00:00\n+++ b/x.py\t2024-01-02\n", "x.py"},
+                {"--- x.py.orig\n+++ x.py\n", "x.py"},
+                {"--- old/x.py\n+++ new/x.py\n", "x.py"},
+                {"--- \"a/\\303\\251.py\"\n+++ \"b/\\303\\251.py\"\n", "\xc3\xa9.py"},
+                {"diff --git a/x y.py b/x y.py\n--- a/x y.py\n+++ b/x y.py\n", "x y.py"},
+                {"--- a/x.py (before)\n+++ b/x.py (after)\n", "x.py"}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *text = g_strconcat(rows[i].head, "@@ -1 +1 @@\n-1\n+2\n", NULL);
         g_autoptr(GPtrArray) edits = parse(text);
@@ -230,12 +223,10 @@ TEST("/patch/parse", names_in_the_headers_of_a_diff)
 
 TEST("/patch/parse", talk_is_no_diff)
 {
-    static const char *const texts[] = {
-        "--- \nA rule.\n", "--- a/x.py\nonly one line of it\n",
-        "- one\n+ two\n",  "```python\n-1\n+2\n```\n",
-        "```diff\n```\n",  "diff --gitter\n",
-        "@@ no\n",
-    };
+    static const char *const texts[] = {"--- \nA rule.\n", "--- a/x.py\nonly one line of it\n",
+                                        "- one\n+ two\n",  "```python\n-1\n+2\n```\n",
+                                        "```diff\n```\n",  "diff --gitter\n",
+                                        "@@ no\n"};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autoptr(GPtrArray) edits = parse(texts[i]);
         g_assert_cmpuint(edits->len, ==, 0);

@@ -35,8 +35,7 @@ static const Machine machines[] = {
      {"proc/self/attr/current", "docker-default (enforce)\n"},
      "Docker's AppArmor profile",
      "--security-opt apparmor=unconfined"},
-    {EACCES, {"sys/fs/selinux/enforce", "1"}, "SELinux", "policy"},
-};
+    {EACCES, {"sys/fs/selinux/enforce", "1"}, "SELinux", "policy"}};
 
 static void write_file(const char *root, const char *name, const char *text)
 {

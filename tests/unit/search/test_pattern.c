@@ -39,9 +39,8 @@ TEST("/search/pattern", one_that_is_too_long_is_refused)
 /* Patterns that take exponential, cubic or quadratic time on a line. */
 TEST("/search/pattern", a_pattern_without_end_is_cut_and_says_so)
 {
-    static const char *const patterns[] = {
-        "re:(a+)+$", "re:(a|a)*b", "re:a*a*a*a*b", "re:(a*)*\\1b", "re:(?:(?:a{0,9}){0,9}){0,9}b",
-    };
+    static const char *const patterns[] = {"re:(a+)+$", "re:(a|a)*b", "re:a*a*a*a*b", "re:(a*)*\\1b",
+                                           "re:(?:(?:a{0,9}){0,9}){0,9}b"};
     g_auto(Fixture) fixture;
     g_autofree char *run = g_strnfill(50000, 'a');
     g_autofree char *text = g_strconcat("needle = 1\n", run, "!b\n", NULL);

@@ -45,25 +45,23 @@ TEST("/search/schema", calls_are_bound_from_json)
                                 "window_size: int)";
     static const struct {
         const char *name, *arguments, *beside, *expected;
-    } rows[] = {
-        {"search_class", "{\"class_name\":\"A\"}", NULL, "search_class(\"A\")"},
-        {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", "repo", "search_class(\"A\")"},
-        {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", NULL,
-         "search_class: there is no argument \"repo\"; usage: search_class(class_name: "
-         "str)"},
-        {"search_class", "{}", NULL,
-         "search_class: an argument is missing: \"class_name\"; usage: "
-         "search_class(class_name: str)"},
-        {"search_class", NULL, NULL,
-         "search_class: an argument is missing: \"class_name\"; usage: "
-         "search_class(class_name: str)"},
-        {"search_class", "{\"class_name\":7}", NULL,
-         "search_class: this argument must be a string: \"class_name\"; usage: "
-         "search_class(class_name: str)"},
-        {"search_class", "[\"A\"]", NULL,
-         "search_class: the arguments must be an object, not of type \"array\"; usage: "
-         "search_class(class_name: str)"},
-    };
+    } rows[] = {{"search_class", "{\"class_name\":\"A\"}", NULL, "search_class(\"A\")"},
+                {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", "repo", "search_class(\"A\")"},
+                {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", NULL,
+                 "search_class: there is no argument \"repo\"; usage: search_class(class_name: "
+                 "str)"},
+                {"search_class", "{}", NULL,
+                 "search_class: an argument is missing: \"class_name\"; usage: "
+                 "search_class(class_name: str)"},
+                {"search_class", NULL, NULL,
+                 "search_class: an argument is missing: \"class_name\"; usage: "
+                 "search_class(class_name: str)"},
+                {"search_class", "{\"class_name\":7}", NULL,
+                 "search_class: this argument must be a string: \"class_name\"; usage: "
+                 "search_class(class_name: str)"},
+                {"search_class", "[\"A\"]", NULL,
+                 "search_class: the arguments must be an object, not of type \"array\"; usage: "
+                 "search_class(class_name: str)"}};
     static const struct {
         const char *line;
         bool is_number;

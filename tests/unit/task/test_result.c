@@ -23,12 +23,10 @@ TEST("/task/result", each_proof_has_its_verdict)
         bool is_validated;
         const char *verdict;
         int exit_code;
-    } rows[] = {
-        {ACR_PROOF_VERIFIED, false, "verified", 0},   {ACR_PROOF_VERIFIED, true, "verified", 0},
-        {ACR_PROOF_NONE, true, "validated", 0},       {ACR_PROOF_APPROVED, true, "validated", 0},
-        {ACR_PROOF_APPROVED, false, "unverified", 0}, {ACR_PROOF_NONE, false, "unverified", 0},
-        {ACR_PROOF_DOUBTED, false, "refused", 1},     {ACR_PROOF_REFUSED, true, "refused", 1},
-    };
+    } rows[] = {{ACR_PROOF_VERIFIED, false, "verified", 0},   {ACR_PROOF_VERIFIED, true, "verified", 0},
+                {ACR_PROOF_NONE, true, "validated", 0},       {ACR_PROOF_APPROVED, true, "validated", 0},
+                {ACR_PROOF_APPROVED, false, "unverified", 0}, {ACR_PROOF_NONE, false, "unverified", 0},
+                {ACR_PROOF_DOUBTED, false, "refused", 1},     {ACR_PROOF_REFUSED, true, "refused", 1}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunResult) result = {0};
         take(rows[i].proof, rows[i].is_validated, &result);

@@ -81,15 +81,13 @@ TEST("/task/run_spec", bad_values_give_one_line)
     static const struct {
         AcrOptionType type;
         const char *values[6];
-    } rows[] = {
-        {ACR_OPTION_COUNT, {"many", "-1", "1x", "", "99999999999999999999"}},
-        {ACR_OPTION_USD, {"much", "-1", "", "1e99"}},
-        {ACR_OPTION_SECONDS, {"0", "-1", "nan", "inf", "99999999999"}},
-        {ACR_OPTION_NUMBER, {"3", "-0.5", "nan", "", "1x"}},
-        {ACR_OPTION_WORD, {"maybe", "", "Always"}},
-        {ACR_OPTION_FLAG, {"yes", "", "1"}},
-        {ACR_OPTION_HEADERS, {"s3cret", ": s3cret", "X: s3cret\r\nY: 1", "X Y: s3cret"}},
-    };
+    } rows[] = {{ACR_OPTION_COUNT, {"many", "-1", "1x", "", "99999999999999999999"}},
+                {ACR_OPTION_USD, {"much", "-1", "", "1e99"}},
+                {ACR_OPTION_SECONDS, {"0", "-1", "nan", "inf", "99999999999"}},
+                {ACR_OPTION_NUMBER, {"3", "-0.5", "nan", "", "1x"}},
+                {ACR_OPTION_WORD, {"maybe", "", "Always"}},
+                {ACR_OPTION_FLAG, {"yes", "", "1"}},
+                {ACR_OPTION_HEADERS, {"s3cret", ": s3cret", "X: s3cret\r\nY: 1", "X Y: s3cret"}}};
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         for (guint r = 0; r < G_N_ELEMENTS(rows); r++)
@@ -219,21 +217,19 @@ PLACE_TEST("/task/spec_sources", a_bad_line_is_named)
 {
     static const struct {
         const char *text, *said;
-    } rows[] = {
-        {"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
-        {"sandbxo = plain\n", "'sandbxo' is not an option; did you mean 'sandbox'?"},
-        {"rounds = 2\nrounds\n", "line 2: must be 'name = value'"},
-        {"rounds = 2\n\ns3cret\n", "line 3: must be 'name = value'"},
-        {"cGFzc3dvcmQs3cret=\n", "line 1: is not an option"},
-        {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
-        {"repo = /somewhere\n", "'repo' can only be given on the command line"},
-        {"apply = true\n", "'apply' can only be given on the command line"},
-        {"shared-dir = x\n", "'shared-dir' is not an option"},
-        {"header = X: s3cret\n", "applies to one provider; give it on the command line, or with ACR_HEADERS"},
-        {"key-file = s3cret\n", "'key-file' applies to one provider; "},
-        {"key-command = s3cret\n", "on the command line, or with ACR_KEY_COMMAND"},
-        {"base-url = http://s3cret\n", "on the command line, or with a variable such as OPENAI_BASE_URL"},
-    };
+    } rows[] = {{"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
+                {"sandbxo = plain\n", "'sandbxo' is not an option; did you mean 'sandbox'?"},
+                {"rounds = 2\nrounds\n", "line 2: must be 'name = value'"},
+                {"rounds = 2\n\ns3cret\n", "line 3: must be 'name = value'"},
+                {"cGFzc3dvcmQs3cret=\n", "line 1: is not an option"},
+                {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
+                {"repo = /somewhere\n", "'repo' can only be given on the command line"},
+                {"apply = true\n", "'apply' can only be given on the command line"},
+                {"shared-dir = x\n", "'shared-dir' is not an option"},
+                {"header = X: s3cret\n", "applies to one provider; give it on the command line, or with ACR_HEADERS"},
+                {"key-file = s3cret\n", "'key-file' applies to one provider; "},
+                {"key-command = s3cret\n", "on the command line, or with ACR_KEY_COMMAND"},
+                {"base-url = http://s3cret\n", "on the command line, or with a variable such as OPENAI_BASE_URL"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
         g_autoptr(GError) error = NULL;

@@ -247,8 +247,7 @@ static void append_line(GString *out, GRand *rand, const char *end)
         "asyncdef x",
         "   ",
         "\xe9t\xe9 = 1",
-        "def \xe9():",
-    };
+        "def \xe9():"};
     g_string_append(out, lines[g_rand_int_range(rand, 0, G_N_ELEMENTS(lines))]);
     if (g_rand_int_range(rand, 0, 4) == 0)
         g_string_append_printf(out, "  # %d", g_rand_int_range(rand, 0, 50));
@@ -290,20 +289,18 @@ static GString *mutate(const GString *text, GRand *rand, const char *end)
 
 static const char *random_attributes(GRand *rand)
 {
-    static const char *const texts[] = {
-        NULL,
-        NULL,
-        "*.py diff=python\n",
-        "*.py    diff=python\n*.sh eol=lf\n",
-        "# note\n*.py diff\n",
-        "*.py -diff\n",
-        "*.py binary\n",
-        "[attr]snake diff=python\n*.py snake\n",
-        "*.py diff=python\nsub/*.py !diff\n",
-        "/sub/ diff=python\nsub/** diff=python\n",
-        "*.py diff=unknown-driver\n",
-        "*.txt diff=python\n",
-    };
+    static const char *const texts[] = {NULL,
+                                        NULL,
+                                        "*.py diff=python\n",
+                                        "*.py    diff=python\n*.sh eol=lf\n",
+                                        "# note\n*.py diff\n",
+                                        "*.py -diff\n",
+                                        "*.py binary\n",
+                                        "[attr]snake diff=python\n*.py snake\n",
+                                        "*.py diff=python\nsub/*.py !diff\n",
+                                        "/sub/ diff=python\nsub/** diff=python\n",
+                                        "*.py diff=unknown-driver\n",
+                                        "*.txt diff=python\n"};
     return texts[g_rand_int_range(rand, 0, G_N_ELEMENTS(texts))];
 }
 
@@ -372,15 +369,13 @@ BOX_TEST("/vcs/diff", attributes_of_the_overlay_count)
  * git ignores. */
 TEST("/vcs/diff", rules_of_attributes_are_gits)
 {
-    static const char *const texts[] = {
-        "[attr]snake diff=python\n[attr]adder snake\n*.py adder\n",
-        "[attr]binary diff=python\n*.py binary\n",
-        "*.py binary\n*.py -binary\n",
-        "*.py binary !diff\n",
-        "*.py diff=python -diff diff\n",
-        "\"name with blank.py\" -diff\n!*.py -diff\n",
-        "*.py -diff -=x\n  **/*.py\tdiff=python\n",
-    };
+    static const char *const texts[] = {"[attr]snake diff=python\n[attr]adder snake\n*.py adder\n",
+                                        "[attr]binary diff=python\n*.py binary\n",
+                                        "*.py binary\n*.py -binary\n",
+                                        "*.py binary !diff\n",
+                                        "*.py diff=python -diff diff\n",
+                                        "\"name with blank.py\" -diff\n!*.py -diff\n",
+                                        "*.py -diff -=x\n  **/*.py\tdiff=python\n"};
     static const char body[] = "class A:\n    def f(self):\n        1\n        2\n        3\n"
                                "        4\n        5\n";
     static const char changed[] = "class A:\n    def f(self):\n        1\n        2\n        3\n        6\n";

@@ -83,8 +83,7 @@ BOX_TEST("/vcs/diff_apply", what_git_prints_of_any_change)
         "git mv a.py b.py; sed -i s/five/FIVE/ b.py; git mv run walk",
         "printf 'x\\n' >\"$(printf 'a\\tb\\303\\251\\\"')\"",
         "printf -- '-- \\n--- a/x\\n+++ b/x\\n' >>a.py; printf 'diff --git a/x b/x\\n' >>bare",
-        "printf -- '-- \\n++ x\\n' >dashes",
-    };
+        "printf -- '-- \\n++ x\\n' >dashes"};
     g_autoptr(AcrSnapshot) snapshot = sample(box);
     for (gsize i = 0; i < G_N_ELEMENTS(scripts); i++)
         expect_the_same_again(box, snapshot, scripts[i]);
@@ -97,12 +96,9 @@ BOX_TEST("/vcs/diff_apply", what_git_prints_of_any_change)
 BOX_TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
 {
     static const char *const diffs[] = {
-        "",
-        "hello\n",
-        HEAD_OF("../x") NEW_FILE "+++ b/../x\n" ONE_LINE,
+        "", "hello\n", HEAD_OF("../x") NEW_FILE "+++ b/../x\n" ONE_LINE,
         HEAD_OF(".git/config") NEW_FILE "+++ b/.git/config\n" ONE_LINE,
-        HEAD_OF("link/x") NEW_FILE "+++ b/link/x\n" ONE_LINE,
-        HEAD_OF("a.py/x") NEW_FILE "+++ b/a.py/x\n" ONE_LINE,
+        HEAD_OF("link/x") NEW_FILE "+++ b/link/x\n" ONE_LINE, HEAD_OF("a.py/x") NEW_FILE "+++ b/a.py/x\n" ONE_LINE,
         HEAD_OF("a.py") NEW_FILE "+++ b/a.py\n" ONE_LINE,
         HEAD_OF("link") "--- a/link\n+++ b/link\n@@ -1 +1 @@\n-a.py\n\\ No newline at end of file\n"
                         "+/etc\n\\ No newline at end of file\n",
@@ -115,8 +111,7 @@ BOX_TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
                          "literal 45\nPcmZQzWMXDvAd&z82k8J?\n\nliteral 4\nLcmZQzWM0#T1Yf~L\n\n",
         /* The first file could be changed, but the second could not. */
         HEAD_OF("n") NEW_FILE "+++ b/n\n" ONE_LINE HEAD_OF("gone") "--- a/gone\n+++ b/gone\n"
-                                                                   "@@ -1 +1 @@\n-x\n+y\n",
-    };
+                                                                   "@@ -1 +1 @@\n-x\n+y\n"};
     g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     write_ok(overlay, "kept", "x\n");

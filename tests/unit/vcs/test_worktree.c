@@ -284,18 +284,16 @@ TEST("/vcs/worktree", line_endings_are_gits)
     static const struct {
         const char *command, *path, *text;
         bool is_clean;
-    } rows[] = {
-        {NULL, "r/.gitattributes", "* text eol=crlf\n", true},
-        {NULL, "r/.gitattributes", "* text=auto\n", true},
-        {NULL, "r/.gitattributes", "*.py crlf=input\n", true},
-        {NULL, "r/.git/info/attributes", "a.py text\n", true},
-        {"config core.autocrlf true", NULL, NULL, true},
-        {"config core.autocrlf input", NULL, NULL, true},
-        {"config core.autocrlf true", "r/.gitattributes", "*.py -text\n", false},
-        {"config core.autocrlf true", "r/.git/info/attributes", "*.py binary\n", false},
-        {NULL, "r/.gitattributes", "*.txt text\n", false},
-        {NULL, NULL, NULL, false},
-    };
+    } rows[] = {{NULL, "r/.gitattributes", "* text eol=crlf\n", true},
+                {NULL, "r/.gitattributes", "* text=auto\n", true},
+                {NULL, "r/.gitattributes", "*.py crlf=input\n", true},
+                {NULL, "r/.git/info/attributes", "a.py text\n", true},
+                {"config core.autocrlf true", NULL, NULL, true},
+                {"config core.autocrlf input", NULL, NULL, true},
+                {"config core.autocrlf true", "r/.gitattributes", "*.py -text\n", false},
+                {"config core.autocrlf true", "r/.git/info/attributes", "*.py binary\n", false},
+                {NULL, "r/.gitattributes", "*.txt text\n", false},
+                {NULL, NULL, NULL, false}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(Sandbox) box;
         sandbox_init(&box);

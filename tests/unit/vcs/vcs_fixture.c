@@ -8,25 +8,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const environment[] = {
-    "GIT_CONFIG_GLOBAL=/dev/null",
-    "GIT_CONFIG_NOSYSTEM=1",
-    "GIT_AUTHOR_NAME=A",
-    "GIT_AUTHOR_EMAIL=a@b.c",
-    "GIT_COMMITTER_NAME=A",
-    "GIT_COMMITTER_EMAIL=a@b.c",
-    "GIT_AUTHOR_DATE=1600000000 +0000",
-    "GIT_COMMITTER_DATE=1600000000 +0000",
-    "LC_ALL=C",
-    "PATH=/usr/local/bin:/usr/bin:/bin",
-    "GIT_TERMINAL_PROMPT=0",
-    "GIT_OPTIONAL_LOCKS=1",
-    "GIT_CONFIG_COUNT=1",
-    "GIT_CONFIG_KEY_0=maintenance.auto",
-    "GIT_CONFIG_VALUE_0=false",
-    "HOME=/nonexistent",
-    NULL,
-};
+static const char *const environment[] = {"GIT_CONFIG_GLOBAL=/dev/null",
+                                          "GIT_CONFIG_NOSYSTEM=1",
+                                          "GIT_AUTHOR_NAME=A",
+                                          "GIT_AUTHOR_EMAIL=a@b.c",
+                                          "GIT_COMMITTER_NAME=A",
+                                          "GIT_COMMITTER_EMAIL=a@b.c",
+                                          "GIT_AUTHOR_DATE=1600000000 +0000",
+                                          "GIT_COMMITTER_DATE=1600000000 +0000",
+                                          "LC_ALL=C",
+                                          "PATH=/usr/local/bin:/usr/bin:/bin",
+                                          "GIT_TERMINAL_PROMPT=0",
+                                          "GIT_OPTIONAL_LOCKS=1",
+                                          "GIT_CONFIG_COUNT=1",
+                                          "GIT_CONFIG_KEY_0=maintenance.auto",
+                                          "GIT_CONFIG_VALUE_0=false",
+                                          "HOME=/nonexistent",
+                                          NULL};
 
 void sandbox_init(Sandbox *sandbox)
 {

@@ -76,23 +76,21 @@ TEST("/verbs/command_line", mistakes_are_named_in_a_line)
         const AcrVerb *verb;
         const char *words[3];
         const char *said;
-    } rows[] = {
-        {&acr_verb_run, {"--frobnicate"}, "there is no option --frobnicate"},
-        {&acr_verb_run, {"--isue=x"}, "there is no option --isue; did you mean --issue?"},
-        {&acr_verb_run, {"--hepl"}, "there is no option --hepl; did you mean --help?"},
-        {&acr_verb_search, {"--lsit"}, "there is no option --lsit; did you mean --list?"},
-        {&acr_verb_run, {"-x"}, "there is no option -x"},
-        {&acr_verb_run, {"--repo"}, "--repo needs a value (DIR)"},
-        {&acr_verb_run, {"--apply=yes"}, "--apply takes no value"},
-        {&acr_verb_run, {"more"}, "unexpected argument 'more'; give the issue with --issue"},
-        {&acr_verb_run, {"--rounds", "many"}, "--rounds must be from 1 to 1000, not 'many'"},
-        {&acr_verb_run,
-         {"--model", "a/b,c/d"},
-         "--model takes one model, not 'a/b,c/d'; repeat it: --model a/b --model c/d"},
-        {&acr_verb_run, {"--shared-dir=x"}, "there is no option --shared-dir"},
-        {&acr_verb_reproduce, {"--validate", "true"}, "--validate does not apply to 'reproduce'"},
-        {&acr_verb_exec, {"true"}, "write -- before the command 'true'"},
-    };
+    } rows[] = {{&acr_verb_run, {"--frobnicate"}, "there is no option --frobnicate"},
+                {&acr_verb_run, {"--isue=x"}, "there is no option --isue; did you mean --issue?"},
+                {&acr_verb_run, {"--hepl"}, "there is no option --hepl; did you mean --help?"},
+                {&acr_verb_search, {"--lsit"}, "there is no option --lsit; did you mean --list?"},
+                {&acr_verb_run, {"-x"}, "there is no option -x"},
+                {&acr_verb_run, {"--repo"}, "--repo needs a value (DIR)"},
+                {&acr_verb_run, {"--apply=yes"}, "--apply takes no value"},
+                {&acr_verb_run, {"more"}, "unexpected argument 'more'; give the issue with --issue"},
+                {&acr_verb_run, {"--rounds", "many"}, "--rounds must be from 1 to 1000, not 'many'"},
+                {&acr_verb_run,
+                 {"--model", "a/b,c/d"},
+                 "--model takes one model, not 'a/b,c/d'; repeat it: --model a/b --model c/d"},
+                {&acr_verb_run, {"--shared-dir=x"}, "there is no option --shared-dir"},
+                {&acr_verb_reproduce, {"--validate", "true"}, "--validate does not apply to 'reproduce'"},
+                {&acr_verb_exec, {"true"}, "write -- before the command 'true'"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(rows[i].verb->takes);
         g_autoptr(GError) error = NULL;

@@ -75,19 +75,17 @@ TEST("/verbs/screen", lines_are_broken_between_words)
         const char *text;
         guint width;
         const char *wrapped;
-    } rows[] = {
-        {"one two three", 0, "one two three"},
-        {"one two three", 9, "one two\nthree"},
-        {"one two\n\nthree four five ", 10, "one two\n\nthree four\nfive "},
-        {"acr-host run: one two three", 20, "acr-host run: one\n  two three"},
-        {"\033[1macr-host: one two\033[0m", 14, "\033[1macr-host: one\n  two\033[0m"},
-        {"- one two three", 9, "- one two\n  three"},
-        {"10. one two", 8, "10. one\n    two"},
-        {"  -x  one two three", 16, "  -x  one two\n      three"},
-        {"/a/path/that/is/long b", 10, "/a/path/that/is/long\nb"},
-        {"\033[1mone two\033[0m three", 8, "\033[1mone two\033[0m\nthree"},
-        {"日本 日本", 6, "日本\n日本"},
-    };
+    } rows[] = {{"one two three", 0, "one two three"},
+                {"one two three", 9, "one two\nthree"},
+                {"one two\n\nthree four five ", 10, "one two\n\nthree four\nfive "},
+                {"acr-host run: one two three", 20, "acr-host run: one\n  two three"},
+                {"\033[1macr-host: one two\033[0m", 14, "\033[1macr-host: one\n  two\033[0m"},
+                {"- one two three", 9, "- one two\n  three"},
+                {"10. one two", 8, "10. one\n    two"},
+                {"  -x  one two three", 16, "  -x  one two\n      three"},
+                {"/a/path/that/is/long b", 10, "/a/path/that/is/long\nb"},
+                {"\033[1mone two\033[0m three", 8, "\033[1mone two\033[0m\nthree"},
+                {"日本 日本", 6, "日本\n日本"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *text = acr_text_wrapped(rows[i].text, rows[i].width);
         g_assert_cmpstr(text, ==, rows[i].wrapped);
