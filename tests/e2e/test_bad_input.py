@@ -317,15 +317,7 @@ def test_a_cache_that_cannot_be_written_or_read_is_done_without(
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        [],
-        [""],
-        [b"\xff\xfe"],
-        ["run", "--rounds", "99999999999999999999"],
-        ["patch"],
-        ["replay"],
-        ["swe-bench"],
-    ],
+    [[], [""], [b"\xff\xfe"], ["run", "--rounds", "99999999999999999999"], ["patch"], ["replay"], ["swe-bench"]],
 )
 def test_a_mistake_in_the_arguments_is_a_usage_error(run_host: Run, arguments: list[object], tmp_path: Path) -> None:
     """Exit code 2 and a message on stderr only, outside any repository."""

@@ -62,11 +62,7 @@ def done(out: Path) -> list[str]:
 
 @pytest.mark.parametrize("status", sorted(REFUSED))
 def test_refused_key_pauses_and_the_same_command_goes_on(
-    run_host: RunHost,
-    server: LoopbackOpenAI,
-    dataset: Path,
-    tmp_path: Path,
-    status: int,
+    run_host: RunHost, server: LoopbackOpenAI, dataset: Path, tmp_path: Path, status: int
 ) -> None:
     name, error = REFUSED[status]
     server.fail(Failure("status", status, {}, {"error": error}), at=CALLS + ANALYSE_2)

@@ -17,16 +17,7 @@ import pytest
 from host import SLOWNESS, Host, Result
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo, digest, sample_repo
-from runs import (
-    ANALYSE_2,
-    CALLS,
-    ISSUE,
-    SCRIPT,
-    check_patch,
-    read_json,
-    script_lines,
-    write_script,
-)
+from runs import ANALYSE_2, CALLS, ISSUE, SCRIPT, check_patch, read_json, script_lines, write_script
 
 RunHost = Callable[..., Result]
 
@@ -136,11 +127,7 @@ def test_no_task_stops_another(
 
 
 def test_verbose_names_every_task(
-    run_host: RunHost,
-    repos: Path,
-    rows: list[dict[str, str]],
-    model: str,
-    tmp_path: Path,
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path
 ) -> None:
     dataset = write_lines(tmp_path / "tasks.jsonl", rows)
     run = batch(dataset, repos, model, tmp_path / "out", "--verbose")
@@ -161,13 +148,7 @@ def test_order_is_the_dataset_s(run_host: RunHost, repos: Path, rows: list[dict[
     assert "6 tasks: 6 with a patch, 0 without, 0 failed" in result.err
 
 
-def test_exit_codes(
-    run_host: RunHost,
-    repos: Path,
-    rows: list[dict[str, str]],
-    model: str,
-    tmp_path: Path,
-) -> None:
+def test_exit_codes(run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path) -> None:
     dataset = write_lines(tmp_path / "tasks.jsonl", rows)
     for instance, code in ((GOOD, 0), (EMPTY, 1), (GONE, 3)):
         run = batch(dataset, repos, model, tmp_path / f"out-{code}")
@@ -175,11 +156,7 @@ def test_exit_codes(
 
 
 def test_given_instances_leave_other_lines_alone(
-    run_host: RunHost,
-    repos: Path,
-    rows: list[dict[str, str]],
-    model: str,
-    tmp_path: Path,
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path
 ) -> None:
     fourth = rows[0] | {"instance_id": "brook__bill-4"}
     dataset = write_lines(tmp_path / "tasks.jsonl", [*rows, fourth])
@@ -284,11 +261,7 @@ def test_killed_and_started_again(
 
 
 def test_interrupted(
-    host: Host,
-    loopback_openai: Callable[..., LoopbackOpenAI],
-    repos: Path,
-    rows: list[dict[str, str]],
-    tmp_path: Path,
+    host: Host, loopback_openai: Callable[..., LoopbackOpenAI], repos: Path, rows: list[dict[str, str]], tmp_path: Path
 ) -> None:
     """SIGTERM ends the batch and its tasks, no other task begins, and the batch can be resumed."""
     server = loopback_openai(script_lines() * 2)
@@ -371,11 +344,7 @@ def test_bad_datasets(run_host: RunHost, repos: Path, rows: list[dict[str, str]]
 
 @pytest.mark.parametrize("name", ["brook/bill.git", "brook+bill", "brook__bill", "brook__bill.git"])
 def test_names_of_repositories(
-    run_host: RunHost,
-    repos: Path,
-    rows: list[dict[str, str]],
-    tmp_path: Path,
-    name: str,
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path, name: str
 ) -> None:
     (repos / name).parent.mkdir(exist_ok=True)
     (repos / "brook" / "bill").rename(repos / name)

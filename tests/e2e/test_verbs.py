@@ -91,10 +91,7 @@ def test_search_json(run_host: RunHost, sample_repo: Repo) -> None:
 
 
 def test_search_places_are_where_the_code_is(run_host: RunHost, sample_repo: Repo) -> None:
-    calls = [
-        'search_method_in_class("usage_charge", "SeasonalTariff")',
-        'search_class("SeasonalTariff")',
-    ]
+    calls = ['search_method_in_class("usage_charge", "SeasonalTariff")', 'search_class("SeasonalTariff")']
     method, klass = run_host("search", "--repo", sample_repo, "--json", *calls).rows()
     lines = (sample_repo.path / CHANGED).read_text().splitlines()
     (place,) = method["results"]
@@ -148,13 +145,7 @@ def test_a_message_is_one_line_whatever_it_repeats(run_host: RunHost, tmp_path: 
 def test_interrupted_at_stdin(host: Host, sample_repo: Repo, tmp_path: Path, verb: str) -> None:
     """The first Ctrl-C ends the wait for input."""
     more = ["--issue=-", "--out", tmp_path / "out", "--model", f"script:{SCRIPT}"]
-    child = host.start(
-        verb,
-        "--repo",
-        sample_repo,
-        *(more if verb == "run" else []),
-        stdin=subprocess.PIPE,
-    )
+    child = host.start(verb, "--repo", sample_repo, *(more if verb == "run" else []), stdin=subprocess.PIPE)
     wait_for_read(child.pid)
     child.send_signal(signal.SIGINT)
     assert child.wait(timeout=60 * SLOWNESS) == 130
@@ -402,11 +393,7 @@ def test_wrong_usage(run_host: RunHost, tmp_path: Path, words: list[str], said: 
     ],
 )
 def test_options_that_cannot_be(
-    run_host: RunHost,
-    sample_repo: Repo,
-    tmp_path: Path,
-    options: list[str],
-    said: str,
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, options: list[str], said: str
 ) -> None:
     run = arguments(sample_repo, tmp_path / "out", *options)
     run_host(*run).one_line(2, said)

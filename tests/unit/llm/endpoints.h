@@ -59,10 +59,3 @@ static inline const char *header_of(const AcrTestEndpoint *made, const char *nam
     return NULL;
 }
 
-static inline bool is_secret(const AcrTestEndpoint *made, const char *text)
-{
-    for (guint i = 0; i < made->endpoint.secrets->len; i++)
-        if (strcmp(made->endpoint.secrets->pdata[i], text) == 0)
-            return true;
-    return false;
-}
