@@ -79,8 +79,7 @@ BAD_CHECKS: dict[str, tuple[str, str]] = {
     "check_hangs": (HEAD + "@patch_check\ndef f(patch):\n    time.sleep(1000)\n", "the call took longer than 2 s"),
 }  # fmt: skip
 # One for each way in which loading ends: an exception, the process's end, a limit, what the file lacks or declares.
-FEW = "syntax raises exits ends crashes hangs memory later not_text no_module of_the_repo builtin closes garbage its_text".split()
-FEW += "long_text redefined odd_name many setting interrupt".split()
+FEW = "syntax raises ends hangs memory not_text no_module of_the_repo garbage redefined many interrupt".split()
 # With sanitizers there is no limit on memory.
 BROKEN = {
     name: case for name, case in (AT_LOAD | IN_A_RUN | BAD_CHECKS).items() if not SANITIZED or case[1] != "MemoryError"

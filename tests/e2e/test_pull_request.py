@@ -315,7 +315,6 @@ POLICY = "# Patches by AI\n\nSay which model wrote them.\x1b[2J\n"
     ("files", "shown", "hidden"),
     [
         ({"AI_POLICY.md": POLICY}, "AI_POLICY.md: Say which model wrote them.\\u001b[2J", "\x1b"),
-        ({".github/ai-policy.txt": POLICY, "CONTRIBUTING.md": "# AI\nother\n"}, "ai-policy.txt: Say which", "other"),
         ({"CONTRIBUTING.md": "# Style\nmain\n## Use of LLMs\nNone.\n### Why\nWork.\n## Tests\nx\n"}, "Work.", "Tests"),
         (
             {"docs/contributing.rst": "Start\n=====\na\n\nGenerative AI\n-------------\nAsk first.\n"},

@@ -107,18 +107,3 @@ def test_schema_is_kept(ask: Ask, tmp_path: Path) -> None:
     row = ask("chat", "--schema", path, "--max-tokens", "60", "The colour of grass?")
     assert row["finish"] == "stop"
     assert json.loads(row["content"])["colour"] in ("red", "green")
-
-
-def test_unix_socket(host: Host, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("s") / "model.sock"
-    server = started(socket=path)
-    try:
-        address = f"unix:{path}:/v1"
-        args = ("--model", f"openai/{MODEL_NAME}", "--base-url", address, "--max-tokens", "8")
-        env = {"OPENAI_API_KEY": KEY}
-        result = host.run("ask", "--json", *args, "Say hello.", env=env)
-        (row,) = result.rows()
-        result.check(int(row["finish"] == "length"))
-        assert row["content"].strip() and row["usage"]["output"] <= 8
-    finally:
-        server.stop()

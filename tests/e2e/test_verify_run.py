@@ -79,22 +79,13 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
     ("counts", "why"),
     [
         (
-            "'Ran 2 tests in 0.1s' if app.half(9) == 4 else 'Ran 3 tests in 0.1s'",
-            "ran 3 tests, with the patch it ran 2",
-        ),
-        (
             "'' if app.half(9) == 4 else '5 passed, 2 skipped in 0.12s'",
             "ran 5 tests, with the patch it printed no summary",
         ),
         ("'==== 4 passed in 1s ====' if app.half(9) == 4 else '==== 1 failed, 3 passed in 1s ===='", ""),
-        ("'no tests here'", ""),
         (
             "'Ran 3 tests in 0.1s\\n\\nOK (skipped=3)' if app.half(9) == 4 else 'Ran 3 tests in 0.1s\\n\\nOK'",
             "ran 3 tests, with the patch it ran 0",
-        ),
-        (
-            "'2 passed, 1 xfailed in 0.1s' if app.half(9) == 4 else '1 failed, 2 passed in 0.1s'",
-            "ran 3 tests, with the patch it ran 2",
         ),
     ],
 )

@@ -58,4 +58,3 @@ static inline const char *header_of(const AcrTestEndpoint *made, const char *nam
     }
     return NULL;
 }
-
