@@ -48,8 +48,11 @@ def _inputs(site: Site) -> list[ast.Constant]:
     sides = [pair.expected.get() for pair in stated if not names_project(pair.expected.get(), project)]
     makes = any(any(project_uses(at, project, set())) for at in sides)  # expected objects of some inputs
     apart = [part for pair in stated for part in _stated(pair, project)]
+    wanted = {repr(x.value) for part in apart for x in ast.walk(part) if isinstance(x, ast.Constant)}
     for at in ast.walk(site.tree):
         apart += selecting(at)
+        if isinstance(at, ast.ExceptHandler):  # the script itself sets the expected value if an error occurs
+            apart += [x for x in ast.walk(at) if isinstance(x, ast.Constant) and repr(x.value) in wanted]
         formats = isinstance(getattr(at, "op", 0), ast.Mod) and isinstance(getattr(at.left, "value", 0), str)  # type: ignore
         is_name = isinstance(at, ast.Compare) and "__name__" in ast.unparse(at)
         if isinstance(at, ast.Raise) or is_text(at) or waits(at) or formats or is_name:

@@ -14,7 +14,7 @@ import symtable
 from acr.experiments import plain_modules as modules
 from acr.experiments import plain_names as names
 from acr.experiments import plain_texts
-from acr.experiments.decoy import FUNCTIONS, is_text, name_of
+from acr.experiments.decoy import FUNCTIONS, name_of
 from acr.experiments.plain_modules import may_use, sources
 from acr.experiments.site import tail
 from acr.experiments.tree_variants import TESTS
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _CLASS_STATE = {"__qualname__", "__module__", "__class__", "__eq__", "__mro_entries__", "__dict__", "__annotations__"}
 _CLASS_NAMES = {"__slots__", "__doc__", "__test__", "__array_priority__", "__version__", "__all__", "__author__"}
-_STATEMENTS = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
 _SKIPPED = re.compile(r"if (?:typing\.)?TYPE_CHECKING|if __name__ ==")  # blocks that do not run on import
 _REACHES = {"builtin", "hidden name", "name in a string", "file"}
 _REACHING = re.compile(
@@ -88,8 +87,7 @@ def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set
     except (SyntaxError, ValueError, RecursionError):
         yield "does not parse", path
         return
-    found = Known(old, new, packages).added(old, new)
-    yield from (at for at in found if parts[-1] != "__main__" or at[0] != "top-level statement")
+    yield from Known(old, new, packages).added(old, new)
 
 
 class Known:
@@ -112,12 +110,6 @@ class Known:
         self.values = modules.values_of(new.body)
         self.functions = {x.name for x in statements(old, *scopes)}
         self.managers = {x.name for x in statements(new, *FUNCTIONS) if _is_manager(x)}  # type: ignore[attr-defined]
-        self.decorators = {_called(d) for x in ast.walk(old) for d in getattr(x, "decorator_list", [])}
-        self.decorators |= modules.from_imports(new, lambda x, top: x.level or top in packages)
-        self.statements = {_called(x.value) for x in statements(old, ast.Expr) if isinstance(x.value, ast.Call)}
-        tables = (ast.Dict, ast.List, ast.Set, ast.Call)
-        assigned = [x for x in statements(old, ast.Assign) if isinstance(x.value, tables)]
-        self.tables = {ast.unparse(t) for x in assigned for t in x.targets}
 
     def added(self, old: ast.Module, new: ast.Module) -> Iterator[Finding]:
         before: dict[str, list[ast.AST]] = {}
@@ -193,7 +185,7 @@ class Unit:
         rules = {
             ast.Import: self._import, ast.ImportFrom: self._import, ast.Name: self._name, ast.Attribute: self._attribute,
             ast.Call: self._call, ast.FunctionDef: self._function, ast.AsyncFunctionDef: self._function,
-            ast.ClassDef: self._class, ast.ExceptHandler: self._handler, ast.Constant: lambda x: plain_texts.constant(x, self.compared),
+            ast.ClassDef: self._class, ast.Constant: lambda x: plain_texts.constant(x, self.compared),
             ast.arg: self._annotation, ast.AnnAssign: self._annotation, ast.Global: self._rebinds, ast.Nonlocal: self._rebinds,
         }  # fmt: skip
         for x in self.nodes:
@@ -203,8 +195,8 @@ class Unit:
         yield from self._replacements()
         yield from self._kept_blocks()
         yield from plain_texts.templates(self)
-        if self.kind in ("statement", "class statement"):
-            yield from self._statement()
+        if self.kind == "class statement":
+            yield from _special_names(self.at)
 
     def _is_shared(self, at: ast.expr | None, depth: int = 0) -> bool:
         """Whether an expression is data of a library module other than os.environ, or an object that the library keeps."""
@@ -238,14 +230,6 @@ class Unit:
         for x in self.left:
             held = sorted({tail(at.context_expr) for at in x.items} & holding)
             yield from (("shared state", f"{at} in a block that stays open") for at in held)
-        entered = {at.optional_vars.id for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith)) for at in x.items
-                   if isinstance(at.optional_vars, ast.Name)}  # fmt: skip
-        for x in self.nodes:
-            name = x.attr if isinstance(x, ast.Attribute) else ""
-            if name in ("__enter__", "__aenter__") and not ast.unparse(x.value).startswith("super("):
-                yield "shared state", ast.unparse(x)
-            elif name in ("enter_context", "enter_async_context") and _root(x) not in entered:
-                yield "shared state", ast.unparse(x)
 
     def _outer(self) -> set[str]:
         """Names that some scope of the unit looks up outside it, even if another scope of the unit binds them."""
@@ -450,11 +434,6 @@ class Unit:
         if special and special[1] not in names.METHODS:
             yield "special method", x.name
         yield from self._annotation(x)
-        for at in x.decorator_list:
-            name = _called(at)
-            known = name in names.DECORATORS or name in self.known.decorators or self._module(name) == "typing.overload"
-            if not known and not re.fullmatch(r"[\w.]+\.(setter|getter|deleter|register)", name):
-                yield "decorator", name
 
     def _class(self, x: ast.ClassDef) -> Iterator[Finding]:
         for at in x.bases:
@@ -472,12 +451,6 @@ class Unit:
                 yield from _special_names(at)
 
     @staticmethod
-    def _handler(x: ast.ExceptHandler) -> Iterator[Finding]:
-        if x.type is None or ast.unparse(x.type) in ("BaseException", "AssertionError"):
-            if not any(isinstance(at, ast.Raise) and at.exc is None for at in ast.walk(x)):
-                yield "catches all", "except" if x.type is None else f"except {ast.unparse(x.type)}"
-
-    @staticmethod
     def _annotation(x: ast.arg | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
         """Finds calls in annotations that are strings, because the library evaluates them."""
         at = x.returns if isinstance(x, FUNCTIONS) else x.annotation  # type: ignore[union-attr]
@@ -488,21 +461,6 @@ class Unit:
     def _rebinds(self, x: ast.Global | ast.Nonlocal) -> Iterator[Finding]:
         outside = self.known.functions | set(self.modules) | names.BUILTINS | self.known.from_names
         yield from (("name rebound", at) for at in x.names if at in outside)
-
-    def _statement(self) -> Iterator[Finding]:
-        at = self.at
-        if self.kind == "class statement":
-            yield from _special_names(at)
-        elif not isinstance(at, _STATEMENTS) and not is_text(at) and not isinstance(at, ast.If):
-            head = _called(at.value) if isinstance(at, ast.Expr) else type(at).__name__
-            if head not in self.known.statements:
-                yield "top-level statement", head
-        if isinstance(at, (ast.Assign, ast.AugAssign)):
-            for target in at.targets if isinstance(at, ast.Assign) else [at.target]:
-                text = ast.unparse(target)
-                table = text.split("[")[0].split(".")[0] in self.known.tables
-                if not isinstance(target, (ast.Name, ast.Tuple)) and not text.endswith(".__doc__") and not table:
-                    yield "top-level statement", text[:30]
 
 
 def _special_names(at: ast.AST) -> Iterator[Finding]:

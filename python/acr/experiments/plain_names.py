@@ -1,4 +1,4 @@
-"""The names that plain code may use: allow-lists of builtins, modules, attributes, special methods and decorators."""
+"""The names that plain code may use: allow-lists of builtins, modules, attributes and special methods."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ CHANGES = re.compile(
 # Names that identify the machine or the interpreter that runs the code.
 MACHINE = {("sys", name) for name in ("version_info", "hexversion", "platform", "implementation")} | {("os", "name")}
 # Methods that decide what is equal, true or caught: plain code has no reason to name them in a text.
-# Then methods that a class may define, or have under two names; and decorators.
-DECIDING, METHODS, ALIASES, DECORATORS = (_LISTS[at] for at in ("deciding", "methods", "aliases", "decorators"))
+# Then methods that a class may define, or have under two names.
+DECIDING, METHODS, ALIASES = (_LISTS[at] for at in ("deciding", "methods", "aliases"))
 # Data files that a patch may change besides modules.
 DATA = re.compile(
     r"\.(?:rst|txt|md|html?|css|json|toml|cfg|ini|ya?ml|po|pot|svg|tex\w*|inc|jinja|in|sty|csv|tsv|xml|sql)$"

@@ -351,13 +351,6 @@ class _Inner(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
-        node.value = self.visit(node.value) if node.value else None
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:  # noqa: N802
-        return node
-
     def visit_Match(self, node: ast.AST) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
         node.subject = self._kind(node.subject)  # type: ignore[attr-defined]

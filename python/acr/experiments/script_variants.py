@@ -6,10 +6,11 @@ import ast
 import copy
 
 from acr.experiments.comparisons import NEAR, ORDERS, is_given, is_literal, others, pairs
+from acr.experiments.decoy import is_text
 from acr.experiments.equality import REPEAT, relied
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
 from acr.experiments.printing import carried_on
-from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
+from acr.experiments.site import FUNCTIONS, LOOPS, UNITTEST, Site, ancestors, find, is_stop, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from acr.experiments.comparisons import Slot
 
 MAX_COUNT = 100_000  # evaluations of the site that variants distinguish
-_BROAD = {"Exception", "BaseException"}
 # Distinguishes the evaluations of a site: true from number {count} on.
 _COUNTER = """def {name}(n=[0]):
     n[0] += 1
@@ -75,7 +75,7 @@ def negated(script: Script) -> str | None:
 def _negate(script: Script, site: Site) -> bool:
     at = site.at
     if site.is_stop:
-        _WaysOut(script, site).swap()
+        _reach(script, site, at)
         return True
     if site.kind == "test" and site.test:
         node, field, _ = site.test
@@ -83,7 +83,8 @@ def _negate(script: Script, site: Site) -> bool:
         turned = ast.UnaryOp(ast.Not(), test)
         setattr(node, field, ast.IfExp(ast.Name(gate, ast.Load()), turned, copy.deepcopy(test)) if gate else turned)
         _speak(script, site)
-        _WaysOut(script, site).swap_handlers()
+        if any(isinstance(up, ast.ExceptHandler) for up in ancestors(site.holder)):
+            _reach(script, site, site.holder, site.holder)  # without an error, the script does not reach the assertion
         return True
     if site.kind == "call" and tail(at.value) in UNITTEST and not script.gate(site):
         at.value.args = at.value.args[: 1 if tail(at.value).endswith(("True", "False", "None")) else 2]
@@ -99,77 +100,19 @@ def _negate(script: Script, site: Site) -> bool:
     return False
 
 
-class _WaysOut:
-    """Inverts a statement that only fails: it does nothing, and every path that avoids it fails."""
-
-    def __init__(self, script: Script, site: Site) -> None:
-        self.script, self.site = script, site
-        gate = script.gate(site)
-        self.gated = {id(x) for x in ast.walk(site.holder)} if gate else set()
-        self.name = gate
-
-    def _fail(self, near: ast.AST) -> ast.stmt:
-        fail = self.script.fail()
-        return ast.If(ast.Name(self.name, ast.Load()), [fail], []) if id(near) in self.gated else fail
-
-    def swap(self) -> None:
-        at = self.site.at
-        while not isinstance(at, (*FUNCTIONS, *LOOPS, ast.Module)):
-            up = at.up
-            block = next((b for _, b in ast.iter_fields(up) if isinstance(b, list) and at in b), [])
-            for before in block[: block.index(at)] if block else []:
-                if not isinstance(before, (*FUNCTIONS, *LOOPS)):
-                    self._bar(before)
-            if isinstance(up, LOOPS) and at in up.orelse:
-                self._bar(up)
-            self._turn(up, at)
-            at = up
-        self.site.swap(self.site.at, ast.Pass())
-
-    def swap_handlers(self) -> None:
-        """Inverts each handler around the site, because an assertion in a handler is not reached if no error occurs."""
-        at = self.site.at
-        while not isinstance(at, (*FUNCTIONS, *LOOPS, ast.Module)):
-            if isinstance(at, ast.ExceptHandler):
-                self._turn(at.up, at)
-            at = at.up
-
-    def _bar(self, before: ast.AST) -> None:
-        """Makes each statement fail that leaves the block before the site is reached."""
-        for x in ast.walk(before):
-            if leaves(x) and hasattr(x, "up"):
-                first = [ast.Expr(x.value)] if isinstance(x, ast.Return) and x.value else []
-                self.site.swap(x, *first, self._fail(x))
-
-    def _turn(self, up: ast.AST, at: ast.AST) -> None:
-        if isinstance(up, getattr(ast, "Match", ())):
-            for case in up.cases:
-                if case is not at:
-                    self._insert(case.body, up)
-            known = [case.pattern for case in up.cases if not case.guard]
-            if not any(isinstance(x, ast.MatchAs) and x.pattern is None for x in known):
-                up.cases.append(ast.match_case(ast.MatchAs(), None, [self._fail(up)]))
-        elif isinstance(up, ast.If):
-            self._insert(up.orelse if at in up.body else up.body, up)
-        elif isinstance(up, ast.Try):
-            for handler in [*up.handlers]:
-                if handler is not at and not any(isinstance(x, ast.Raise) for x in handler.body):
-                    self._insert(handler.body, up)
-            if at in up.handlers:
-                self._insert(up.orelse, up)
-                for before in up.body:
-                    self._bar(before)
-                caught = ast.Name("AssertionError", ast.Load())
-                up.handlers.insert(0, ast.ExceptHandler(caught, None, [ast.Raise()]))
-
-    def _insert(self, block: list[ast.stmt], near: ast.AST) -> None:
-        if not any(stops(x) for x in block):
-            block.insert(0, self._fail(near))
-            return
-        for x in block:
-            if isinstance(x, ast.If):
-                self._insert(x.body, near)
-                self._insert(x.orelse, near)
+def _reach(script: Script, site: Site, place: ast.AST, *then: ast.stmt) -> None:
+    """Replaces a statement, and makes the script fail if it leaves the block around this statement without reaching it."""
+    reached, counter, top = word(script.rng), word(script.rng), place
+    while not isinstance(top.up, (*FUNCTIONS, *LOOPS, ast.Module)) or top in getattr(top.up, "orelse", []):  # type: ignore
+        top = top.up  # type: ignore[attr-defined]
+    block = next(b for _, b in ast.iter_fields(top.up) if isinstance(b, list) and top in b)  # type: ignore[attr-defined]
+    first = next(i for i, x in enumerate(block) if not is_text(x) and getattr(x, "module", "") != "__future__")
+    after = block[block.index(top) + 1 :]
+    site.swap(place, *ast.parse(f"{reached}.append(1)").body, *then)
+    tried = block[first : len(block) - len(after)]
+    missed = ast.If(ast.parse(f"not {reached} and {counter}()", mode="eval").body, [script.fail()], [])
+    block[first:] = [*ast.parse(f"{reached}.clear()").body, ast.Try(tried, [], [], [missed]), *after]
+    site.insert(f"{reached} = []\n" + _COUNTER.format(name=counter, count=script.count))
 
 
 def _speak(script: Script, site: Site) -> None:
@@ -279,57 +222,14 @@ def _pin_helpers(script: Script, site: Site, rows: dict[str, list[Any]], chosen:
         pin(script, site, found[number].left, [literal(at) for at in given])
 
 
-def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | None:
-    """The script with handlers that let their errors through; `asserting`: only handlers that catch an AssertionError.
-
-    waiting: the line of a `try` that expects an error; 0: none is known.
-    """
+def unmasked(source: str) -> str | None:
+    """The script with handlers that let an AssertionError through; None if it has no such handler."""
     tree, found = ast.parse(source), False
-    tests = [x.test for x in ast.walk(tree) if isinstance(x, (ast.Assert, ast.If, ast.IfExp))]
-    asked = {y.id for x in tests for y in ast.walk(x) if isinstance(y, ast.Name)}
-    blocks = [block for x in ast.walk(tree) for _, block in ast.iter_fields(x) if isinstance(block, list)]
-    awaited = [id(one) for block in blocks for one, after in zip(block, block[1:]) if is_stop(after)]
     for at in ast.walk(tree):
-        expects = at.lineno == waiting or id(at) in awaited if isinstance(at, ast.Try) else False
-        expects = expects or isinstance(at, ast.Try) and any(_notes(x, asked) for x in [*at.body[1:], *at.orelse])
-        for handler in getattr(at, "handlers", []):
-            if _catches(handler, {"AssertionError", *_BROAD}) if asserting else not expects and _hides(handler, asked):
-                handler.body, found = [ast.Raise()], True
-        broad = isinstance(at, ast.Call) and tail(at) == "suppress" and any(tail(x) in _BROAD for x in at.args)
-        if broad and not asserting:
-            at.args, found = [], True
+        names = {getattr(x, "id", "") for x in ast.walk(at.type)} if getattr(at, "type", None) else {"AssertionError"}
+        if isinstance(at, ast.ExceptHandler) and names & {"AssertionError", "Exception", "BaseException"}:
+            at.body, found = [ast.Raise()], True
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n" if found else None
-
-
-def _notes(at: ast.stmt, asked: set[str]) -> bool:
-    """Whether a statement reacts to a missing error: it fails, leaves the block, or records that no error occurred."""
-    calls = [x for x in ast.walk(at) if isinstance(x, ast.Call) and tail(x) in GROWS]
-    flags = isinstance(at, ast.Assign) and isinstance(at.value, ast.Constant)
-    counts = isinstance(at, ast.AugAssign) and isinstance(at.target, ast.Name) and at.target.id in asked
-    return stops(at) or leaves(at) or bool(calls) or counts or flags
-
-
-def _catches(handler: ast.ExceptHandler, names: set[str]) -> bool:
-    inner = ast.walk(handler.type) if handler.type else []
-    return handler.type is None or any(isinstance(x, ast.Name) and x.id in names for x in inner)
-
-
-def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
-    """Whether a handler continues as if no error had occurred: it does not fail, and neither uses nor records the
-    error. `asked`: names that the script tests later."""
-    for x in ast.walk(handler):
-        if isinstance(x, (ast.Assert, ast.Raise)) or isinstance(x, ast.Name) and x.id == handler.name:
-            return False
-        if isinstance(x, ast.Call) and (tail(x).startswith(("assert", "fail", "exit")) or "exc" in tail(x)):
-            return False
-        if isinstance(x, (ast.Assign, ast.Return)) and isinstance(x.value, ast.Constant):
-            if isinstance(x.value.value, bool) or x.value.value is None:
-                return False  # the handler sets a flag that the script tests later
-        if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name) and x.target.id in asked:
-            return False
-        if isinstance(x, ast.Call) and tail(x) in GROWS:
-            return False
-    return True
 
 
 def by_pipe(source: str) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_TOLD = 8
 # The order of the table for people, as in docs/verifying.md; the runs themselves are made in random order.
 ORDER = ("plain code", "negated", "perturbed", "pinned", "written out", "stated", "replayed", "decoy", "nothing", "shifted",
-         "other inputs", "rewritten", "unmasked")  # fmt: skip
+         "other inputs", "rewritten")  # fmt: skip
 
 
 class _Session:

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     Files = dict[str, bytes | None]  # None: the file does not exist on that side
 
 TESTS = re.compile(r"(?:^|/)tests?/|^testing/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
-# Constructs that bind names without an assignment; functions that contain them keep their local names.
-_BINDS = (
-    *FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Delete,
-    getattr(ast, "Match", ast.Lambda),
-)  # fmt: skip
 # Code that only shows how the project is used, such as examples.
 SHOWS = re.compile(r"^(?:docs?|examples?|changelog|changes|\.github)/.*\.py$")
 _LOOKS = {"locals", "vars", "eval", "exec", "dir"}
@@ -187,7 +182,7 @@ _NOTED = """def {word}(name, given):
 
 
 def rewritten(files: Files, other: Files, seed: str, mark: str) -> Files:
-    """The patched files with the same behaviour, but without comments, and with other lines, local names and sizes.
+    """The patched files with the same behaviour, but without comments, and with other lines.
 
     If a function that differs in the `other` files, and that the script calls, changes an argument, it writes to standard
     error `mark`, its name, and the number and name of the argument.
@@ -195,17 +190,12 @@ def rewritten(files: Files, other: Files, seed: str, mark: str) -> Files:
     dice = random.Random(seed)
     word = f"_{dice.randrange(10**9)}"
     lines = "".join(f"# {'x' * dice.randrange(40, 99)}\n" for _ in range(dice.randrange(30, 90)))
-    size = dice.randrange(50, 90)
     out = {}
     for path, text in files.items():
         if path.endswith(".py") and text is not None:
             tree, there = ast.parse(text), _functions(ast.parse(other.get(path) or b""))
             texts = {name: ast.dump(at) for name, at in there.items()}
             changed = {name: at for name, at in _functions(tree).items() if ast.dump(at) != texts.get(name)}
-            for node in ast.walk(tree):
-                if isinstance(node, FUNCTIONS):
-                    _rename(node, dice)
-                    _pad(node, size, dice)
             for (kind, name), at in changed.items():
                 _note(at, kind if name == "__init__" else name, word)
             _insert(tree, _NOTED.format(word=word, mark=mark))
@@ -215,25 +205,6 @@ def rewritten(files: Files, other: Files, seed: str, mark: str) -> Files:
 
 def _write(tree: ast.Module) -> bytes:
     return (ast.unparse(ast.fix_missing_locations(tree)) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _rename(function: ast.FunctionDef | ast.AsyncFunctionDef, dice: random.Random) -> None:
-    inner = [x for at in function.body for x in ast.walk(at)]
-    if any(isinstance(x, _BINDS) or isinstance(x, ast.Name) and x.id in _LOOKS for x in inner):
-        return
-    arguments = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-    stored = {x.id for x in inner if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)} - arguments
-    new = {name: f"{name[:1]}_{dice.randrange(10**6)}" for name in sorted(stored) if not name.startswith("__")}
-    for x in inner:
-        if isinstance(x, ast.Name):
-            x.id = new.get(x.id, x.id)
-
-
-def _pad(function: ast.FunctionDef | ast.AsyncFunctionDef, size: int, dice: random.Random) -> None:
-    """Statements that never run: they change a function's code and line numbers, and only look up one name."""
-    pad = "\n".join(f"    _{dice.randrange(10**9)} = None" for _ in range(size))
-    at = int(bool(function.body) and is_text(function.body[0]))
-    function.body[at:at] = ast.parse(f"if __name__ is None:\n{pad}").body
 
 
 def changed_classes(base: Files, patched: Files) -> set[str]:
