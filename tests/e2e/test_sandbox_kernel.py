@@ -97,6 +97,7 @@ print(sorted(made))
 """
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_sockets_are_those_of_this_machine_and_the_internet(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
     made = set(eval(python(sandbox, repo, FAMILIES)))
@@ -206,6 +207,7 @@ def test_keys_of_the_host_are_not_seen(sandbox: Sandbox, repo: Path) -> None:
 # ---- The first process, and /proc ------------------------------------------------------------------
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_the_first_process_is_closed(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
     script = """
@@ -222,6 +224,7 @@ for name in ("mem", "maps", "environ", "auxv", "fd/0", "fd/1", "root/etc", "cwd/
     assert python(sandbox, repo, script) == ""
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_proc_takes_nothing(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
     limit_of(sandbox, "podman", "dockerd", why="what a process says of itself in /proc can be written to")
@@ -242,6 +245,7 @@ for top in ("/proc/sys", "/proc/self", "/proc/thread-self", "/sys"):
     assert python(sandbox, repo, script) == ""
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_when_memory_is_short_it_stays_the_first_to_go(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
     limit_of(sandbox, "podman", "dockerd", why="its memory is bounded by the kernel, whatever it writes there")
@@ -249,6 +253,7 @@ def test_when_memory_is_short_it_stays_the_first_to_go(sandbox: Sandbox, repo: P
     assert sandbox.json(repo, "--", "sh", "-c", script)["stdout"] == "1000\n"
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_the_log_of_the_kernel_is_not_seen(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
     row = sandbox.json(repo, "--", "sh", "-c", "head -c 9 /dev/kmsg; head -c 9 /proc/kmsg; head -c 9 /proc/kcore; true")
@@ -397,6 +402,7 @@ print("had it" if held >= goal else "stopped")
 FILES_MB = 1024  # the limit of written files, which the kernel counts with its own memory
 
 
+@usually_in("bubblewrap", "bubblewrap-user", "plain")
 def test_memory_of_the_kernel_for_a_command_has_an_end(sandbox: Sandbox, repo: Path) -> None:
     """The kernel's memory counts together with written files: both may not exceed the sum of the limits."""
     _isolated(sandbox)
@@ -439,6 +445,7 @@ def test_no_control_group_is_left(sandbox: Sandbox, repo: Path) -> None:
         assert _groups(process.pid) == []
 
 
+@usually_in("bubblewrap", "bubblewrap-user", "plain")
 def test_files_in_memory_are_bounded(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
     script = (

@@ -24,6 +24,7 @@ from conformance import (  # noqa: F401
     tmp_path,
     tree_repo,
     untouched,
+    usually_in,
     wait_for,
 )
 from host import SLOWNESS
@@ -64,6 +65,7 @@ def test_no_environment_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     assert SECRET not in own and "OPENAI_API_KEY" not in own
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_proc_shows_nothing_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     home = sandbox.host.home
@@ -81,6 +83,7 @@ def test_proc_shows_nothing_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     assert Path("/proc/sys/kernel/core_pattern").read_text() == pattern
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_no_home_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     home = sandbox.host.home
@@ -91,16 +94,19 @@ def test_no_home_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     assert "root:" not in row["stdout"]
 
 
+@usually_in("bubblewrap", "bubblewrap-user", "plain")
 def test_its_own_home_can_be_written_to(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "sh", "-c", "cd ~ && echo x > f && cat f")["stdout"] == "x\n"
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_no_process_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     script = "import os; print(len([p for p in os.listdir('/proc') if p.isdigit()]))"
     assert int(sandbox.json(repo, "--", "python3", "-c", script)["stdout"]) < 10
 
 
+@usually_in("bubblewrap", "bubblewrap-user", "plain")
 def test_no_descriptor_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     script = "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:5])"
     reader, writer = os.pipe()
@@ -128,6 +134,7 @@ def test_no_rights_can_be_won(sandbox: Sandbox, repo: Path) -> None:
     assert int(row["stdout"].split("CapEff:")[1].split()[0], 16) & (1 << 21) == 0  # CAP_SYS_ADMIN
 
 
+@usually_in("bubblewrap", "bubblewrap-user")
 def test_other_runs_are_not_seen(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     sandbox.json(repo, "--", "sh", "-c", "echo left > /tmp/left; echo left > ~/left; echo left > left")
