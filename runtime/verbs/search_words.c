@@ -56,7 +56,7 @@ bool acr_search_word_lines(const char *text, AcrSearchLines *out)
     if (!colon || colon == text || !g_ascii_isdigit(colon[1]))
         return false;
     gint64 from = g_ascii_strtoll(colon + 1, &end, 10), to = from;
-    bool is_range = *end == '-' && g_ascii_isdigit(end[1]);
+    bool is_range = *end == '-' && (g_ascii_isdigit(end[1]) || !end[1]);
     if (is_range)
         to = g_ascii_strtoll(end + 1, &end, 10);
     if (*end || MAX(from, to) >= G_MAXINT32)

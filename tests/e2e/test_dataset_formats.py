@@ -124,6 +124,8 @@ def test_damaged_tables_are_one_line(python: Path, tables: Path, tmp_path: Path)
     for name, data in {"cut.parquet": whole[:1000], "empty.parquet": b"", "not.arrow": whole}.items():
         (tmp_path / name).write_bytes(data)
         assert name in refused(python, tmp_path / name)
+    (tmp_path / "latin.jsonl").write_bytes(b'{"instance_id": "\xe9"}')
+    assert refused(python, tmp_path / "latin.jsonl").endswith("latin.jsonl' is not UTF-8 text: see byte 18")
     assert "no data set" in refused(python, tmp_path.joinpath("folder"))
     (tmp_path / "state.json").write_text('{"_data_files": 3}')
     assert "state.json" in refused(python, tmp_path)

@@ -159,6 +159,8 @@ def test_a_run_has_the_command_that_applies_its_patch_and_words_for_codes() -> N
     page = service.run(pack([b"html", b"0", *files])).decode()
     assert "git -C &#x27;/my repo&#x27; apply /out/patch.diff" in page and ">Copy</button>" in page
     assert "the model wrote no edit" in service.run(pack([b"text", b"0", *files])).decode()
+    files[3] = json.dumps({"verdict": "refused"}).encode()
+    assert "git -C" not in service.run(pack([b"html", b"0", *files])).decode(), "nobody should apply a refused patch"
 
 
 def test_an_experiment_is_told_in_words() -> None:

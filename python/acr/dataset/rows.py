@@ -86,6 +86,8 @@ def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"'{path}' is not UTF-8 text: see byte {error.start + 1}") from error
     except (OSError, EOFError, ValueError) as error:
         raise Unreadable(f"'{path}' cannot be read: {error}") from error
 

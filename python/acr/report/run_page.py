@@ -135,8 +135,8 @@ def _file_diff(file: FileDiff, left: list[int]) -> Html:
 
 
 def _apply_command(run: Run) -> list[Html]:
-    """The command that applies the patch, with a button that copies it."""
-    if not (run.files and run.folder and run.repo):
+    """The command that applies the patch, with a button that copies it; none for a patch that a check refuses."""
+    if not (run.files and run.folder and run.repo) or run.verdict == "refused":
         return []
     command = f"git -C {shlex.quote(run.repo)} apply {shlex.quote(f'{run.folder}/{layout.PATCH}')}"
     button = tag("button", "Copy", type="button", class_="copy")
