@@ -39,6 +39,8 @@ def _summary(run: Run) -> Html:
         f"{count_of(cost['calls'], 'call')}, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
         f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
     )
+    if not run.models and not cost["calls"]:
+        used = "no model was asked"
     badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     lines = [
         tag("p", badge, " ", run.why),
@@ -178,7 +180,7 @@ def _landing(run: Run) -> Section:
 
 def _compared(run: Run) -> list[object]:
     rows: list[list[object]] = []
-    for one in run.compared if run.choice else []:
+    for one in run.compared if run.choice and len(run.compared) > 1 else []:
         ran, free, votes = rows_of(one.get("reproducers"), 200), one.get("no_regressions"), one.get("votes")
         passed = sum(each.get("result") == "passed" for each in ran)
         rows.append([line_of(one.get("patch"), 100) or "-", line_of(one.get("proof"), 20) or "-",

@@ -55,7 +55,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     ]
     rows += [("changed", line_of(file.path)) for file in run.files[:50]]
     so_far = usd(sum(sums[2] for sums in run.journal.stages.values())) + " so far"
-    rows.append(("cost", f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}" if run.cost else so_far))
+    spent = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}" if run.cost else so_far
+    rows.append(("cost", spent if run.models or cost["calls"] else ""))
     return [(name, value) for name, value in rows if value]
 
 
