@@ -223,6 +223,13 @@ def test_a_verdict_is_repeated_from_its_seed() -> None:
     assert "does not agree" in asked[-1].get("refusal", "does not agree")
 
 
+def test_a_script_whose_right_result_is_empty_is_told_what_to_add() -> None:
+    before = "def days(n):\n    return n\n"
+    why, _ = verdict("from m import days\nassert days(-4) == 0\n", {"m.py": before.encode()},
+                     {"m.py": before.replace("return n", "return max(n, 0)").encode()})  # fmt: skip
+    assert why.endswith("the script passed; also assert a result that is not empty, 0 or None")
+
+
 def test_a_changed_equality_says_what_to_do() -> None:
     before = "class V(int):\n    def __eq__(self, o):\n        return False\n\n\ndef make():\n    return V(1)\n"
     after = before.replace("False", "int(self) == int(o)")

@@ -73,6 +73,8 @@ def test_of_many_steps_the_first_and_the_last_are_kept() -> None:
     found = read_journal(b"\n".join(json.dumps(record | {"n": n}).encode() for n in range(10_000)) + b'\n{"n":')
     assert len(found.steps) <= 2 * KEPT and found.left_out + len(found.steps) == 10_000
     assert found.stages == {"attempt_0/search": [10_000, 70_000, 0]}
+    tests = read_journal(json.dumps({"event": "tests", "time": {"wall_ms": 7}}).encode())
+    assert tests.stages == {"tests": [1, 7, 0]}, "the project's tests take time, too"
 
 
 def test_stages_are_named_in_words() -> None:

@@ -46,6 +46,14 @@ class Run:
         self.user = word(rng, 7)
 
 
+# What to do about a script that asserts too little; keys are names of experiments.
+ADVICE = {
+    "nothing": "also assert a result that is not empty, 0 or None",
+    "shifted": "assert the exact result",
+    "other inputs": "assert a result that depends on these values",
+}
+
+
 class Case:
     """The case to judge: the script, its outcome without the patch, and the changed files on both sides."""
 
@@ -81,7 +89,8 @@ class Case:
     def require(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool) -> None:
         if not self.note(name, changed, expected, got, agrees):
             told = self.rows[-1]["happened"]
-            raise Refusal(f"the experiment '{name}' does not agree: {changed}; expected: {expected}; {told}")
+            said = f"the experiment '{name}' does not agree: {changed}; expected: {expected}; {told}"
+            raise Refusal(f"{said}; {ADVICE[name]}" if name in ADVICE else said)
 
 
 def judge(case: Case) -> Generator[Run, Outcome, str]:

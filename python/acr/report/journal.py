@@ -15,6 +15,7 @@ LINE = 500  # maximum characters of one line of output
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_FILES, MAX_LINE_NUMBER = 40, 1_000_000
 
+_STAGES = {"execution": "executions", "tests": "tests", "sbfl": "sbfl"}  # event -> the stage that its time belongs to
 _SHOWN = re.compile(r"<file>([^<\n]{1,300})</file>|^ {0,9}(\d{1,7}) ", re.MULTILINE)
 
 
@@ -124,9 +125,11 @@ def read_journal(data: bytes | None) -> Journal:
         if not isinstance(record, dict):
             continue
         is_kept = at < KEPT or at >= count - KEPT
-        request = record.get("request")
-        stage = line_of(member(request, "conversation"), 80) if record.get("event") == "model" else "executions"
-        stage = re.sub(r"(_\d+)+$", "", stage) if record.get("event") in ("model", "execution") else ""
+        event = line_of(record.get("event"), 40)
+        stage = (
+            line_of(member(record.get("request"), "conversation"), 80) if event == "model" else _STAGES.get(event, "")
+        )
+        stage = re.sub(r"(_\d+)+$", "", stage)
         ms = _note(record, stage, journal)
         if is_kept:
             step = _step(at, record)

@@ -74,11 +74,11 @@ def _review(row: dict[str, Any]) -> Html:
         for name in names
         if row.get(name)
     ]
-    return fold(said, *told, is_open=True)
+    return fold(said, *told, is_open=True) if told else tag("p", said)
 
 
-def _agrees(value: Any) -> str:
-    return "yes" if value is True else "no" if value is False else "-"
+def _agrees(value: Any) -> object:
+    return "yes" if value is True else tag("strong", "no: disagrees", class_="bad") if value is False else "-"
 
 
 def experiment_words(value: Any) -> Html:
@@ -173,7 +173,7 @@ def _edits(attempt: Attempt) -> list[list[object]]:
 
 def _landing(run: Run) -> Section:
     rows = [row for attempt in run.attempts[:20] for row in _edits(attempt)]
-    heads = ["try", "file", "lines", "found", "became", "why"]
+    heads = ["try", "file", "lines", "found", "status", "why"]
     shown = table(heads, rows, "each edit, how exactly its quote matches the file, and where it was applied")
     return section("edits", "Where edits were applied", *[shown] if rows else [])
 
@@ -202,7 +202,7 @@ def _candidates(run: Run) -> Section:
             chosen = "selected" if run.selected == (attempt.number, number) else ""
             status = status_words(line_of(one.get("status"), 60))
             rows.append([f"{attempt.number}.{number}", status, results, chosen])
-    shown = table(["candidate", "status", "with it", "chosen"], rows, "attempt.try")
+    shown = table(["candidate", "status", "with it", "chosen"], rows, "candidates, as attempt.try")
     return section("candidates", "Candidates", *([shown] if rows else []), *_compared(run))
 
 
@@ -245,7 +245,10 @@ def _stages(run: Run) -> Section:
 
 
 def _step(step: Step, left: list[int]) -> Html:
-    head = f"{step.number} {step.title}" + (f", {step.wall_ms / 1000:.1f} s" if step.wall_ms else "")
+    what, comma, rest = step.title.partition(",")
+    head = f"{step.number} {stage_words(what)}{comma}{rest}" + (
+        f", {step.wall_ms / 1000:.1f} s" if step.wall_ms else ""
+    )
     parts: list[object] = []
     for who, text in step.parts:
         left[0] -= len(text)

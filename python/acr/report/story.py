@@ -38,6 +38,10 @@ _STAGES = {
     "regression": "review of broken tests",
     "select": "choice of the patch",
     "executions": "runs of code",
+    "tests": "the project's tests",
+    "sbfl": "lines that failing tests run",
+    "random": "random numbers",
+    "lint": "pylint",
 }
 # Lists in regression_N.json -> the words for people.
 _KINDS = {
