@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_560,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_090,
+    "python/acr": 14_190,
     "python/acr_host": 420,
     "python/examples": 280,
     "runtime": 220,
