@@ -117,6 +117,9 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     files |= {f"t{n}/cost.json": {"total": {"cost_microusd": 1000}} for n in range(3)}
     fields = [part for name, value in files.items() for part in (name.encode(), json.dumps(value).encode())]
     assert b"1 refused, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
+    summary = json.dumps({"tasks": [{"instance_id": "t1", "status": "interrupted"}]}).encode()
+    told = service.tasks(pack([b"text", b"0", b"0", b"7", *fields, b"summary.json", summary]))
+    assert b"1 refused, 1 interrupted, 1 verified\n" in told
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()
     page = service.tasks(pack([b"html", b"0", b"0", b"7", *fields, b"m.r.json", final])).decode()
     assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each resolved task" in page

@@ -34,6 +34,7 @@ class Task:
     verdict: str = ""
     run_why: str = ""  # the reason for the run's verdict, or its error
     status: str = ""
+    ended: str = ""  # how its run ended, by the summary
     grade: str = ""
     graded: dict[str, Any] = field(default_factory=dict)  # our verdict on the grade
     failure: str = ""  # class of its error, or of the fault that the grading found
@@ -51,8 +52,12 @@ class Task:
     def outcome(self) -> str:
         if self.audited:
             return line_of(self.audited.get("class"), 60)
-        has_failed = self.status == "failed" and self.verdict in ("", "none", "not_reproduced")
-        return ("doubted" if self.doubt else self.grade) or ("failed" if has_failed else self.verdict)
+        has_stopped = self.ended in ("failed", "stopped", "interrupted") and self.verdict in (
+            "",
+            "none",
+            "not_reproduced",
+        )
+        return ("doubted" if self.doubt else self.grade) or (self.ended if has_stopped else self.verdict)
 
     @property
     def doubt(self) -> str:
@@ -83,7 +88,8 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
     if kind == layout.RESULT:
         task.verdict = verdict_of(found)
-        task.run_why = line_of(member(found, "error") or member(found, "why"), 1000) or task.run_why
+        why = member(found, "error", "message") or member(found, "error") or member(found, "why")
+        task.run_why = line_of(why, 1000) or task.run_why
         if task.verdict not in SCRIPT_VERDICTS:
             task.status = line_of(member(found, "status"), 60) or task.status
     else:
@@ -98,7 +104,8 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task = _task(found, member(row, "instance_id"))
         task.run_seconds = seconds_of(row.get("seconds"))
         task.failure = line_of(row.get("error_class"), 60)
-        task.status = task.status or line_of(row.get("status"), 60)
+        task.ended = line_of(row.get("status"), 60)
+        task.status = task.status or task.ended
         task.run_why = task.run_why or line_of(row.get("error"), 1000)
     for name, row in instances.items() if isinstance(instances, dict) else ():
         task = _task(found, name)
