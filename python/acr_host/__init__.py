@@ -46,8 +46,9 @@ Path = Union[str, "os.PathLike[str]"]
 Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
 _WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceiling
 _FLAGS = frozenset(
-    "all apply audit baseline count dry_run files_with_matches ignore_case ignore_unknown json list network no_cache no_pull"
-    " official_only quiet regex regrade resume setup_network tests trust_git_links verbose vimgrep word_regexp".split()
+    "all apply audit baseline clear count dry_run files_with_matches hidden_tests ignore_case ignore_unknown imports json json_mode"
+    " list network no_cache no_draft no_pull official_only once online open prune quiet regex regrade resume serve setup_network"
+    " tests trust_git_links verbose vimgrep word_regexp yes".split()
 )
 # Options that take a WHEN -> the value that True means; False means `never`.
 _WHEN = dict.fromkeys(("verify", "regressions", "sbfl"), "always")
@@ -192,11 +193,13 @@ def _read(output: bytes, needed: str) -> dict[str, Any]:
         data = json.loads(output)
     except ValueError:
         data = None
-    if not isinstance(data, dict) or (needed and needed not in data):
-        raise HostError(
-            2, f"acr-host prints no {needed or 'object'} with these options; leave out those that change its output"
-        )
+    if not isinstance(data, dict) or (needed not in data):
+        raise _no_json(needed)
     return data
+
+
+def _no_json(needed: str) -> HostError:
+    return HostError(2, f"acr-host prints no {needed} with these options; leave out those that change its output")
 
 
 def _result(data: dict[str, Any]) -> RunResult:
@@ -327,8 +330,8 @@ async def events(**options: Option) -> AsyncIterator[Event]:
 
 
 def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options: Option) -> dict[str, Any]:
-    """Grade predictions; returns the final report with a summary (schema eval.json). `error_ids` names tasks that could not be
-    graded on this machine. Errors: HostError.
+    """Grade predictions; returns the final report with a summary (schema eval.json). `error_ids` names tasks without a
+    grade: the patch does not apply, or the task cannot be graded on this machine. Errors: HostError.
     """
     given: dict[str, Option] = {"dataset": dataset, "predictions": predictions, "run_id": run_id, "out": out}
     command = _command("eval", (), {**given, "quiet": True, **options, "json": True})
@@ -336,9 +339,21 @@ def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options
 
 
 def call_verb(verb: str, *arguments: str, **options: Option) -> list[dict[str, Any]]:
-    """The objects that any other verb prints with --json, as a list: of `patch`, one for each file. Errors: HostError.
+    """The objects that any other verb prints with --json, as a list: of `patch`, one for each file, of `runs`, one for each run.
+    Errors: HostError.
 
     call_verb("tests", repo=".", patch="fix.diff") runs tests, and call_verb("exec", "python3", "-V", repo=".") a command.
     """
-    lines = _output(_command(verb, arguments, {**options, "json": True}), (0, 1)).splitlines()
-    return [_read(line, "") for line in lines]
+    text = _output(_command(verb, arguments, {**options, "json": True}), (0, 1)).decode("utf-8", "replace").strip()
+    made: list[dict[str, Any]] = []
+    while text:
+        try:
+            data, end = json.JSONDecoder().raw_decode(text)
+        except ValueError:
+            data, end = None, len(text)
+        rows = data if isinstance(data, list) else [data]
+        if not all(isinstance(row, dict) for row in rows):
+            raise _no_json("object")
+        made += rows
+        text = text[end:].lstrip()
+    return made

@@ -50,8 +50,9 @@ static AcrJson *tool_result(const char *text, AcrJson *structured)
 {
     AcrJson *content = acr_json_new_array();
     acr_json_add(content, "type", ACR_TEXT("text"), "text", ACR_TEXT(text));
+    bool has_failed = !structured || acr_json_get_bool(structured, "failed", false);
     return acr_json_of("content", content, "structuredContent", structured, "isError",
-                       acr_json_new_bool(!structured), NULL);
+                       acr_json_new_bool(has_failed), NULL);
 }
 
 /* Returns the repository that the arguments name, or the only repository. Returns -1 if there is no

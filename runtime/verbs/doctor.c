@@ -180,7 +180,8 @@ static void check_model(Doctor *doctor, const AcrLimits *limits, const char *nam
                                              : facts.address ? ", without key"
                                                              : "",
                                              facts.key ? facts.key : "", answer);
-    add_check(doctor, check, OK, NULL, found);
+    bool is_ill = status >= 500; /* also if a proxy answers for a server that is down */
+    add_check(doctor, check, is_ill ? WARNING : OK, is_ill ? "see the server's log" : NULL, found);
 }
 
 static void check_models(Doctor *doctor)

@@ -106,6 +106,8 @@ static int open_events_file(const char *where, GError **error)
 AcrEvents *acr_events_open(const char *where, GError **error)
 {
     gint64 number = 0;
+    if (g_str_equal(where, "-"))
+        where = "1";
     bool is_number = *where && strspn(where, "-0123456789") == strlen(where),
          is_good = is_number && acr_count_parse(where, G_MAXINT32, &number);
     int fd = is_good ? take_descriptor(number) : is_number ? -1 : open_events_file(where, error);

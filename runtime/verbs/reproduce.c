@@ -4,7 +4,7 @@
 
 const AcrVerb acr_verb_reproduce = {
     .name = "reproduce",
-    .summary = "Show an issue, and print it",
+    .summary = "Write a script that reproduces an issue, and print it",
     .takes = ACR_FOR_REPRODUCE,
     .uses_network = true,
     .examples = {{"Write a script that shows an issue",

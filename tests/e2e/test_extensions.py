@@ -211,6 +211,8 @@ def test_search_and_mcp_answer_its_calls(host: Host, sample_repo: Repo, tmp_path
     assert tool["name"] == "tell" and tool["inputSchema"]["properties"]["word"]["description"] == "Any word"
     answer = client.result("tools/call", {"name": "tell", "arguments": {"word": "d", "number": 4}})
     assert answer["structuredContent"]["output"] == "d 4 1" and not answer["isError"]
+    broken = client.result("tools/call", {"name": "tell", "arguments": {"word": "missing", "number": 0}})
+    assert broken["isError"] and client.child.stderr and b"RepoError" in client.child.stderr.readline()
     client.end()
 
 

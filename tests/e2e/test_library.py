@@ -47,11 +47,13 @@ def test_events_tell_a_run_from_its_beginning_to_its_result(
 def test_events_of_a_run_that_fails_end_with_why(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     missing = f"script:{tmp_path}/missing"
     run_host(*arguments(sample_repo, tmp_path / "out", "--events", tmp_path / "events", model=missing)).check(2)
+    shown = run_host(*arguments(sample_repo, tmp_path / "shown", "--events", "-", model=missing)).check(2).out
+    assert json.loads(shown.splitlines()[-1])["event"] == "result", "a - is standard output, as in other programs"
     last = read_events(tmp_path / "events")[-1]
     assert last["event"] == "result" and "missing" in last["error"] and last["result"]["exit"] == 2
 
 
-@pytest.mark.parametrize("where", ["9", "0", "-", "-1", "2147483648", "no/such/folder/file", "."])
+@pytest.mark.parametrize("where", ["9", "0", "-1", "2147483648", "no/such/folder/file", "."])
 def test_events_that_can_go_nowhere_are_refused(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, where: str
 ) -> None:
@@ -229,7 +231,14 @@ def test_options_that_do_not_fit(host: Host, sample_repo: Repo, python: Path, tm
     assert [exit for exit, _ in fails] == [2] * len(wanted)
     assert [text for word, (_, text) in zip(wanted, fails) if word not in text] == []
     told = "".join(host.run(verb, "--help-all").check().out for verb in ("run", "search", "eval"))
-    flags = {*re.findall(r"--([a-z-]+)(?:  |\n|\[=N\])", told)} - {"help", "help-all"}
+    others = [
+        host.run(verb, "--help-all").check().out
+        for verb in ("runs", "watch", "pr", "index", "localize", "ask", "doctor")
+    ]
+    flags = {*re.findall(r"^ +(?:-\w, )?--([a-z-]+)(?:  |$|\[=N\])", told + "".join(others), re.MULTILINE)} - {
+        "help",
+        "help-all",
+    }
     assert (flags, {*re.findall(r"--([a-z-]+)(?: |\[=)WHEN", told)}) == tuple(
         {name.replace("_", "-") for name in names} for names in known
     )
@@ -261,5 +270,6 @@ def test_the_guide_runs(host: Host, sample_repo: Repo, python: Path, tmp_path: P
     lines = execute(host, python, code, sample_repo).splitlines()
     assert lines[0].endswith("found ['brookbill/tariffs/seasonal.py']") and lines[2] == "this costs at most 0.0 USD"
     assert lines[3].startswith("unverified ") and "diff --git" in lines[4] and "snapshot" in lines
+    assert re.search(r"^runs: \d+$", "\n".join(lines), re.MULTILINE), "an array of one line"
     assert "0 42" in lines and any(line.startswith("broken: [] fixed: ['") for line in lines)
     assert lines[-2] == "unverified" and lines[-1].startswith("2 acr-host run: ") and "no-such-file.md" in lines[-1]
