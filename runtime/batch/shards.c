@@ -234,6 +234,8 @@ static bool lock_batch(const AcrRunSpec *spec, AcrLock **out_lock, GError **erro
     g_autoptr(GError) reason = NULL;
     if (g_file_test(shared, G_FILE_TEST_IS_SYMLINK))
         return true; /* acr_batch_run will reject the link */
+    if (acr_shards_count(spec->out) > 0)
+        return refuse(error, "'%s' holds shards; give --shard, or another --out", spec->out);
     if (acr_dir_make(shared, &reason) && (*out_lock = acr_lock_take(lock, &reason)))
         return true;
     return g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY)
@@ -253,6 +255,10 @@ bool acr_shard_narrow(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *r
     if (!read_part_note(spec->shard, &part, error))
         return false;
     g_autoptr(AcrJson) note = make_note(rows, bound, part);
+    g_autofree char *whole = g_build_filename(spec->out, ACR_FILE_PREDICTIONS, NULL);
+    if (!bound->predictions && acr_shards_count(spec->out) == 0 &&
+        g_file_test(whole, G_FILE_TEST_EXISTS))
+        return refuse(error, "'%s' holds a batch without shards; give another --out", spec->out);
     if (!check_others(spec->out, note, part, error))
         return false;
     char *dir = folder_of(spec->out, part);

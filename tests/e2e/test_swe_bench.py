@@ -537,6 +537,7 @@ def test_merging_replaces_nothing_else(
     model = write_script(tmp_path / "script.jsonl", lines)
     run_host(*batch(dataset, repos, model, out)).check()
     before = (out / "preds.jsonl").read_bytes()
+    run_host(*batch(dataset, repos, model, out, "--shard", "1/2")).one_line(2, "holds a batch without shards")
     (out / "shard-1-of-2").mkdir()
     run_host("merge", out).check(1)
     run_host(*batch(dataset, repos, model, out, "--shard", "1/2")).check()
@@ -549,6 +550,9 @@ def test_merging_replaces_nothing_else(
     assert ids(parts) == [row["instance_id"] for row in read_json(parts / "summary.json")["tasks"]] == names
     told = json.loads(run_host("report", parts, "--json").check().stdout)
     assert [row["task"] for row in told["tasks"]] == names
+    merged = (parts / "preds.jsonl").read_bytes()
+    run_host(*batch(dataset, repos, f"script:{SCRIPT}", parts)).one_line(2, "holds shards; give --shard")
+    assert (parts / "preds.jsonl").read_bytes() == merged
     run_host("report", parts / "shard-5-of-5").one_line(2, "is not the folder of a run")
 
 
