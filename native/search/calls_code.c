@@ -24,9 +24,7 @@ static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
         AcrContent *content;
         if (!acr_search_content(reply->search, entry, &content, error))
             return false;
-        bool is_binary = files && reply->search->mode.literal && content &&
-                         memchr(content->text.text, 0, content->text.len);
-        if (is_binary)
+        if (content && content->is_binary && reply->search->mode.literal)
             continue;
         if (content && loose)
             acr_text_find_loose(reply, entry, content, loose);
@@ -261,7 +259,10 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
         AcrContent *content;
         if (!acr_search_content(search, entry, &content, error))
             return false;
-        if (content)
+        if (content && content->is_binary && search->mode.lines) {
+            g_autofree char *path = acr_search_shown(acr_search_path(search, entry));
+            acr_reply_note(&reply, "%s is a binary file.", path);
+        } else if (content)
             add_window(&reply, entry, content, line, window);
     }
     g_autofree char *one = g_strdup_printf("place around line %d", (int)MIN(line, G_MAXINT));

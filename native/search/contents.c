@@ -6,7 +6,7 @@
 
 #include "search/search_private.h"
 
-/* a non-Python file is binary if one of its first BINARY_LOOKED_AT bytes is NUL */
+/* a file is binary if one of its first BINARY_LOOKED_AT bytes is NUL */
 #define BINARY_LOOKED_AT 8000u
 
 void acr_content_free(AcrContent *content)
@@ -82,6 +82,8 @@ AcrContent *acr_content_new(GBytes *bytes)
     } else {
         acr_text_decode(data, len, &content->text);
     }
+    /* the decoded text has no NUL, so look at the bytes */
+    content->is_binary = len && memchr(data, 0, MIN(len, BINARY_LOOKED_AT));
     content->has_cr = memchr(content->text.text, '\r', content->text.len) != NULL;
     return content;
 }

@@ -97,6 +97,8 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
         return false;
     if (found.word && folded->len)
         acr_reply_note(reply, "Lines that use %s in this spelling follow.", word);
+    else if (found.word && reply->search->mode.literal)
+        acr_reply_note(reply, "no class or function is named '%s'; these lines contain it", word);
     else if (found.word)
         note_missing(reply, missing, words_for_uses(found.where));
     if (found.word && found.where == ACR_USES_OTHERS)
@@ -172,7 +174,8 @@ bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg
 void acr_named_append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
                               const AcrNameArg *arg)
 {
-    acr_suggest_append(text, search->index, sought->kinds, arg->last);
+    guint kinds = search->mode.literal ? ACR_DEFINITIONS : sought->kinds;
+    acr_suggest_append(text, search->index, kinds, arg->last);
     acr_suggest_occurrences(text, search, arg->last);
 }
 

@@ -196,8 +196,8 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
         if (!acr_search_content(reply->search, entry, &content, error))
             return false;
         pattern.steps = 0;
-        if (content && pattern.by_line && memchr(content->text.text, 0, content->text.len))
-            continue; /* skip binary files */
+        if (content && content->is_binary && reply->search->mode.literal)
+            continue;
         if (content && !find_in(&pattern, reply, entry, content) && pattern.cut++ == 0)
             pattern.first_cut = entry;
         pattern.total_steps += pattern.steps;

@@ -187,6 +187,11 @@ typedef struct {
                        * files */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
+/* Returns the name of the indexed file whose name is nearest to that of `path`; borrowed, or
+ * NULL. */
+const char *acr_search_nearest_file(const AcrSearch *search, const char *path);
+/* Returns whether a class, function or method has the last part of the dotted name `name`. */
+bool acr_search_defines(const AcrSearch *search, const char *name);
 /* True if a file argument, interpreted in this search's mode, matches a file. */
 bool acr_search_has_file(AcrSearch *search, const char *argument);
 const AcrIndex *acr_search_index(const AcrSearch *search); /* borrowed */

@@ -40,6 +40,7 @@ typedef struct {
     GBytes *bytes;  /* NULL if `text` was decoded; `text` is then owned */
     GArray *starts; /* array of gsize from acr_text_lines; NULL until lines are needed */
     bool has_cr;    /* false if every line end is LF */
+    bool is_binary; /* the first bytes of the file contain NUL */
 } AcrContent;
 
 /* A test or a file of another type with its raw bytes, in which occurrences are counted. */

@@ -164,11 +164,16 @@ void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_i
     append_names(out, search->index, members);
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
                        const char *argument)
 {
-    const char *slash = strrchr(argument, '/');
-    g_autofree char *wanted = g_ascii_strdown(slash ? slash + 1 : argument, -1);
+    g_autofree char *wanted = g_ascii_strdown(base_name(argument), -1);
     if (files->entries->len)
         return;
     g_string_append(out, "There is no file of that name.\n");
@@ -177,8 +182,8 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
     g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Candidate));
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         const char *path = acr_index_file(search->index, i)->path;
-        const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-        Candidate candidate = {path, distance(wanted, strlen(wanted), base), ACR_SYMBOL_CLASS};
+        Candidate candidate = {path, distance(wanted, strlen(wanted), base_name(path)),
+                               ACR_SYMBOL_CLASS};
         if (candidate.distance < FAR)
             g_array_append_val(found, candidate);
     }
@@ -188,6 +193,22 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
         acr_render_heading(out, g_array_index(found, Candidate, i).name, NULL, NULL, "\n");
         g_string_append_c(out, '\n');
     }
+}
+
+const char *acr_search_nearest_file(const AcrSearch *search, const char *path)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++)
+        g_ptr_array_add(names, (char *)base_name(acr_index_file(search->index, i)->path));
+    g_ptr_array_add(names, NULL);
+    return acr_nearest_name(base_name(path), (const char *const *)names->pdata);
+}
+
+bool acr_search_defines(const AcrSearch *search, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    g_autoptr(GArray) ids = acr_find_named(search->index, ACR_DEFINITIONS, dot ? dot + 1 : name);
+    return ids->len > 0;
 }
 
 static guint count_in(const char *at, gsize len, const AcrNeedle *needle)

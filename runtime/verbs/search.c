@@ -217,6 +217,12 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
             (AcrAnswer){.failed = true, .output = g_strdup(wrong), .places = g_ptr_array_new()};
     else if (!run_widely(self, call, manner, &answer, error))
         return ACR_OUT_FAILED;
+    const char *mark = manner->spec->in_file || manner->spec->json ? NULL : manner->mark;
+    if (!answer.ok && mark && strpbrk(mark, "/.") &&
+        acr_search_has_file(self->workspace->search, mark)) {
+        self->has_missed = true; /* answer_question will say that the text is a file */
+        return ACR_OUT_WRITTEN;
+    }
     return print_answer(self, text, &answer, manner);
 }
 
@@ -303,14 +309,12 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
                 return ACR_OUT_FAILED;
         }
     }
-    if (!named.is_found && !manner->spec->json &&
-        acr_search_has_file(self->workspace->search, name)) {
-        self->has_missed = true; /* answer_question will say that the name is a file */
-        return ACR_OUT_WRITTEN;
-    }
-    if (!named.is_found && !manner->spec->json && !manner->spec->in_file && !strchr(name, '.')) {
+    bool is_bare = !manner->spec->json && !manner->spec->in_file,
+         is_file = is_bare && acr_search_has_file(self->workspace->search, name);
+    if (!named.is_found && is_bare && (is_file || !strchr(name, '.'))) {
         self->has_missed = true;
-        acr_search_tell_nothing(name, &named.missed);
+        if (!is_file) /* otherwise answer_question will say that the name is a file */
+            acr_search_tell_nothing(name, &named.missed);
         return ACR_OUT_WRITTEN;
     }
     if (!named.is_found)

@@ -228,17 +228,23 @@ static bool is_dotted_name(const char *text)
 /* Guesses the kind of search for a text without a keyword. */
 static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out)
 {
-    gsize len = strlen(text);
     AcrSearchLines lines;
-    g_autofree char *before = g_strndup(text, len ? len - 1 : 0);
-    bool has_lines = acr_search_word_lines(text, &lines);
-    g_autofree char *file = has_lines ? g_strndup(text, lines.file_len) : NULL;
+    g_autofree char *before = g_strndup(text, MAX(strlen(text), 1) - 1);
+    g_autofree char *file =
+        acr_search_word_lines(text, &lines) ? g_strndup(text, lines.file_len) : NULL;
+    const char *end = strstr(text, ".py:"); /* FILE:NAME, or FILE::CLASS::NAME like pytest */
+    g_autoptr(GString) name = g_string_new(end ? end + 4 + (end[4] == ':') : NULL);
+    g_string_replace(name, "::", ".", 0);
     if (text[0] == '/' && text[1]) {
         out->word = "code";
         out->text = g_strdup(text + 1);
     } else if (g_str_has_suffix(text, "(") && is_dotted_name(before)) {
         out->word = "callers";
         out->text = g_steal_pointer(&before);
+    } else if (end && is_dotted_name(name->str)) {
+        out->word = ACR_SEARCH_NAME;
+        out->text = g_strdup(name->str);
+        out->where = g_strndup(text, (gsize)(end - text) + 3);
     } else {
         bool is_place =
             file && (g_str_has_suffix(file, ".py") || acr_search_has_file(search, file));
@@ -252,17 +258,22 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
 {
     bool has_word = words[1] && acr_search_is_word(words[0]);
     char *const *where = words + (has_word ? 2 : 1);
+    g_autofree char *word = NULL;
+    const char *rest = NULL;
     if (has_word) {
         out->word = find_kind(words[0], strlen(words[0]))->word;
         out->text = g_strdup(words[1]);
     } else if (acr_search_is_text(spec)) {
         out->word = "code";
         out->text = g_strdup(words[0] + (!spec->regex && words[0][0] == '/'));
+    } else if (acr_search_split_words(words[0], &word, &rest) && acr_search_defines(search, rest)) {
+        out->word = find_kind(word, strlen(word))->word; /* a quoted short form, 'class NAME' */
+        out->text = g_strdup(rest);
     } else {
         guess_question(search, words[0], out);
     }
     g_autofree char *places = g_strjoinv("\n", (char **)where);
-    if (*where)
+    if (*where && !out->where)
         out->where = spec->in_file ? g_strconcat(places, "\n", spec->in_file, NULL)
                                    : g_steal_pointer(&places);
 }
@@ -272,12 +283,17 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
 {
     g_auto(GStrv) places = g_strsplit(where ? where : "", "\n", -1);
     for (guint i = 0; places[i]; i++) {
-        const char *kind = nearest_word(first_word);
-        if (!acr_search_has_file(search, places[i]))
-            return acr_task_refuse(error, "no file matches '%s'; %s%s%s", places[i],
-                                   kind ? "did you mean '"
-                                        : "quote an argument that contains spaces",
-                                   kind ? kind : "", kind ? "' as the first word?" : "");
+        if (acr_search_has_file(search, places[i]))
+            continue;
+        bool is_path = strpbrk(places[i], "./") != NULL;
+        const char *meant = is_path ? acr_search_nearest_file(search, places[i])
+                            : acr_search_defines(search, first_word) ? NULL
+                                                                     : nearest_word(first_word);
+        if (meant)
+            return acr_task_refuse(error, "no file matches '%s'; did you mean '%s'%s?", places[i],
+                                   meant, is_path ? "" : " as the first word");
+        return acr_task_refuse(
+            error, "no file matches '%s'; quote an argument that contains spaces", places[i]);
     }
     return true;
 }

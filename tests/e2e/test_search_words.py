@@ -52,6 +52,9 @@ def rows(result: Result) -> list[tuple[str, list[str]]]:
         (["method", "put", "shelf.py"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
         (["Box.put"], 'search_method_in_class("put", "Box")', ["app/box.py:2"]),
         (["Box"], 'search_class("Box")', ["app/box.py:1"]),
+        (["shelf.py:put"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
+        (["box.py::Box::put"], 'search_method_in_file("Box.put", "box.py")', ["app/box.py:2"]),
+        (["method Box.put"], 'search_method_in_class("put", "Box")', ["app/box.py:2"]),
         (["put", "shelf.py"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
         (["return [x]"], 'search_code("return [x]")', ["app/box.py:4"]),
         (["/self"], 'search_code("self")', ["app/box.py:1"]),
@@ -105,7 +108,8 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["-we", "a)|(b"], "cannot search for 'a)|(b': it is not a valid pattern"),
         (["-e", "["], "cannot search for '[': it is not a valid pattern"),
         ([""], "give a name or a text to search for"),
-        (["put", "box.py", "b"], "no file matches 'b'"),
+        (["put", "boxes.py"], "no file matches 'boxes.py'; did you mean 'box.py'?"),
+        (["lint", "nope.py"], "no file matches 'nope.py'; quote an argument"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
         (["--in", "x", 'search_class("Box")'], "-C need a name or a text"),
         (["-A1", 'search_class("Box"'], "-C need a name or a text"),
@@ -122,6 +126,7 @@ TEST = {
     "app.toml": 'key = "value"\n',
     "doc/conf.py": "value = 1\n",
     "doc/value.txt": "the value\n",
+    "doc/raw.bin": "value\0\nthe value\n",
 }
 
 
@@ -201,17 +206,15 @@ def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[s
     [
         ("zzz", "no class or function is named 'zzz', and no line contains it; try a part of the name, or -i"),
         ("nativ", "no class or function is named 'nativ'; these lines contain it"),
-        ("key", "There is no function or method named key. It is not defined outside the tests; these lines use"),
+        ("key", "no class or function is named 'key'; these lines contain it"),
+        ("native", "no class or function is named 'native'; these lines contain it"),
+        ("doc/raw.bin:1-2", "doc/raw.bin is a binary file."),
+        ("app/box.py", "'app/box.py'; it is a file, folder or module: write FILE:1-20 to see lines"),
     ],
 )
 def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Make, word: str, said: str) -> None:
     found = host.run("search", "--repo", str(make_repo(FILES | TEST)), word)
     assert found.err.count("\n") == 1 and said in found.err, found.err
-
-
-def test_a_path_alone_is_told_how_it_is_read(host: Host, repo: Repo) -> None:
-    missed = host.run("search", "--repo", str(repo), "app/box.py").check(1)
-    assert "'app/box.py'; it is a file, folder or module: write FILE:1-20 to see lines" in missed.err
 
 
 def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
