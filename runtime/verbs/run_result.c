@@ -24,7 +24,10 @@ static char *cost_line(const AcrCostSum *cost)
     gint64 sent = acr_usage_sent(&cost->usage);
     if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
         return NULL;
-    double known = (double)acr_microusd(MAX(cost->usage.cost_pico, 0)) / 1e6;
+    double known = (double)acr_microusd(MAX(cost->usage.cost_pico, 0)) / 1e6,
+           unanswered = (double)acr_microusd(cost->unanswered_pico) / 1e6;
+    if (cost->calls == 0 && cost->unanswered_pico > 0)
+        return g_strdup_printf("no answer; %.6f USD charged, as calls may be billed", unanswered);
     GString *line = g_string_new(NULL);
     g_string_append_printf(line,
                            "%" G_GUINT64_FORMAT " %s, %" G_GINT64_FORMAT
@@ -32,7 +35,7 @@ static char *cost_line(const AcrCostSum *cost)
                            cost->calls, cost->calls == 1 ? "call" : "calls", MAX(sent, 0),
                            acr_cost_cached_share(cost) * 100, cost->usage.output);
     if (cost->unknown_cost_calls == cost->calls)
-        g_string_append(line, "cost unknown");
+        g_string_append(line, "cost unknown (no plausible token counts)");
     else if (cost->unknown_cost_calls > 0)
         g_string_append_printf(line, "%.6f USD and %" G_GUINT64_FORMAT " calls of unknown cost",
                                known, cost->unknown_cost_calls);
@@ -45,12 +48,11 @@ static char *cost_line(const AcrCostSum *cost)
         g_string_append_printf(line, ", %.6f USD charged",
                                (double)acr_microusd(cost->charged_pico) / 1e6);
     if (cost->unanswered_pico > 0)
-        g_string_append_printf(line, " (%.6f USD of it for calls without an answer)",
-                               (double)acr_microusd(cost->unanswered_pico) / 1e6);
+        g_string_append_printf(line, " (%.6f USD of it for calls without an answer)", unanswered);
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
                            (double)cost->wait_ms / 1000, cost->retries,
                            cost->retries == 1 ? "retry" : "retries");
-    if (cost->replayed_calls == cost->calls)
+    if (cost->calls > 0 && cost->replayed_calls == cost->calls)
         g_string_append(line, " (from the recorded run; nothing was sent)");
     else if (cost->replayed_calls > 0)
         g_string_append_printf(line, "; %" G_GUINT64_FORMAT " of the calls replayed",
@@ -266,7 +268,10 @@ static void say_how_to_resume(const AcrHost *host, const AcrRunResult *result, c
     for (gsize i = 0; result->exit_code == ACR_EXIT_CEILING && i < G_N_ELEMENTS(limits); i++)
         if (!limit && strstr(acr_message_of(error, host->interrupt), limits[i]))
             limit = limits[i];
-    g_autofree char *label = g_strconcat("to resume", limit ? ", with a higher " : "", limit, NULL);
+    const char *when =
+        result->exit_code == ACR_EXIT_ENVIRONMENT ? "once the cause is mended, " : "";
+    g_autofree char *label =
+        g_strconcat(when, "to resume", limit ? ", with a higher " : "", limit, NULL);
     acr_console_command(console, label, host->command ? host->command : "rerun the same command");
 }
 
@@ -282,7 +287,9 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
         say_result(spec, result, !error, console);
-    bool may_resume = error && spec->out && !result->was_finished;
+    /* the same command would repeat a mistake in it */
+    bool may_resume =
+        error && spec->out && !result->was_finished && result->exit_code != ACR_EXIT_USAGE;
     g_autofree char *meta = may_resume ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL;
     if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* meta.json exists: the run had begun */
         say_how_to_resume(host, result, error, console);

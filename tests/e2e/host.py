@@ -96,7 +96,9 @@ class Result:
     def cost_and_line(self, code: int, *words: str) -> str:
         """Like `one_line`, for a run that called a model: a line with its cost comes first."""
         cost, _, rest = self.err.partition("\n")
-        assert re.search(r" calls?, ", cost) and " tokens in " in cost, f"expected what it cost\n{self.told()}"
+        assert re.search(r" calls?, .* tokens in | no answer; .* USD charged", cost), (
+            f"expected what it cost\n{self.told()}"
+        )
         return replace(self, stderr=rest.encode()).one_line(code, *words)
 
 
