@@ -69,6 +69,8 @@ class Pair:
     ) -> None:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
+        if how == "In" and _gives(right.get()) and not _gives(left.get()):  # type: ignore[union-attr]
+            self.is_right = False  # what the result must contain
         called = {ast.unparse(getattr(at.get(), "func", at.get())) for at in (left, right or left)}
         hashes = right is not None and called == {"hash"}
         self.is_relation = hashes or right is not None and _are_related(left.get(), right.get())
@@ -217,6 +219,11 @@ def _calls(node: ast.AST, project: set[str]) -> bool:
     return any(isinstance(y, ast.Name) and y.id in project for at in calls for y in ast.walk(at))
 
 
+def _gives(node: ast.AST) -> bool:
+    """Whether a value is computed by a function of the project."""
+    return any(_calls(at, project_names(top(node))) for _, at in value_parts(node))
+
+
 def _are_related(left: ast.expr, right: ast.expr) -> bool:
     """Whether neither side is an expectation, because both are computed from one result of the project, or by one of its
     functions from the script's data."""
@@ -238,9 +245,7 @@ def names_project(node: ast.AST, project: set[str]) -> bool:
 
 def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
-    project = project_names(top(pair.left.get()))
-    calls = any(_calls(at, project) for _, at in value_parts(pair.left.get()))
-    return calls and names_project(pair.right.get(), project)
+    return _gives(pair.left.get()) and names_project(pair.right.get(), project_names(top(pair.left.get())))
 
 
 def project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
@@ -335,9 +340,8 @@ def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
 
 def _of_judge(place: Slot, want: bool | None) -> Iterator[Pair]:
     """The pairs of a function that may itself decide whether a result of the project is right."""
-    project = project_names(top(place.get()))
     for pair in _of_helper(place, want):
-        pair.is_judged = any(_calls(at, project) for _, at in value_parts(pair.left.get()))
+        pair.is_judged = _gives(pair.left.get())
         yield pair
 
 

@@ -9,6 +9,7 @@ import random
 import re
 
 from acr.experiments.decoy import FUNCTIONS, decoy, is_text
+from acr.experiments.site import tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,3 +236,37 @@ def changed_functions(base: Files, patched: Files) -> set[str]:
             new = [x for x in ast.walk(ast.parse(text)) if isinstance(x, FUNCTIONS)]
             names |= {x.name for x in new if ast.dump(x) not in old}
     return names
+
+
+def ignored(calls: list[ast.Call], base: Files, patched: Files) -> str:
+    """The first argument of these calls that a function of the patch, changed by it, never reads, or ""."""
+    ways: dict[str, list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]] = {}
+    changed = changed_functions(base, patched)
+    for path, text in patched.items():
+        if path.endswith(".py") and text is not None:
+            for (kind, name), at in _functions(ast.parse(text)).items():
+                ways.setdefault(kind if name == "__init__" else name, []).append((kind, at))
+    for call in calls:
+        found = [_unread(call, kind, at) for kind, at in ways.get(tail(call), [])]
+        if all(found) and any(at.name in changed for _, at in ways.get(tail(call), [])):
+            return f"`{found[0]}` of `{tail(call)}`"
+    return ""
+
+
+def _unread(call: ast.Call, kind: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The first parameter to which a call gives a value other than None and that the function never reads, or ""."""
+    args, decorators = function.args, {ast.unparse(at) for at in function.decorator_list}
+    body = [at for at in function.body if not is_text(at) and not isinstance(at, (ast.Pass, ast.Raise))]
+    read = {x.id for at in body for x in ast.walk(at) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+    if not body or decorators - {"staticmethod", "classmethod"} or read & {*_LOOKS, "super"}:
+        return ""
+    names = [at.arg for at in [*args.posonlyargs, *args.args]]
+    by_class = tail(getattr(call.func, "value", call)) == kind and not (
+        function.name == "__init__" or "classmethod" in decorators
+    )
+    positional = names[1:] if kind and "staticmethod" not in decorators and not by_class else names
+    starred = [isinstance(at, ast.Starred) for at in call.args] + [True]
+    given = [*zip(positional, call.args[: starred.index(True)]), *((at.arg or "", at.value) for at in call.keywords)]
+    known = {*names, *(at.arg for at in args.kwonlyargs)} - read
+    values = [name for name, at in given if getattr(at, "value", at) is not None]
+    return next((name for name in values if name in known and name[0] != "_"), "")

@@ -288,6 +288,12 @@ class _Site:
     def other_inputs(self) -> Steps:
         """Refuses a script that passes whatever it gives to the project, unless it waits for an error."""
         site, mark = self.script.site(), word(self.case.rng, 12)
+        calls = [x for _, part in value_parts(site.at) for x in ast.walk(part) if isinstance(x, ast.Call)]
+        unread = tree_variants.ignored(calls, self.case.base, self.case.patched)
+        if unread:
+            expected = "the patched functions read what the script gives them"
+            self.case.note("other inputs", "nothing", expected, f"{unread} is never read", False)
+            raise Refusal(f"the script passes {unread}, which the patched function never reads; read it, or remove it")
         own = [pair for pair in self.pairs if pair.tags[0][:1] == "L"]
         relates = own and all(pair.is_relation or pair.how in ORDERS for pair in own)
         keeps = any(isinstance(at, ast.ExceptHandler) and at.name and not stops(at) for at in ast.walk(site.tree))
