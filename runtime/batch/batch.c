@@ -13,7 +13,7 @@
 
 #define MAX_RESULT_BYTES ((gsize)256 * 1024 * 1024)
 #define LEDGER_SCOPE "batch"
-/* after so many tasks in a row that the network ended, the server counts as unreachable */
+/* after so many tasks in a row without an answer of the model, its server counts as down */
 #define MAX_CUT_OFF 3
 #define SOFT_MS 3000 /* time in milliseconds in which an interrupted task can report its cost */
 
@@ -29,7 +29,7 @@ typedef struct {
                                       * tasks finished earlier */
     gint64 paced_ms, paced_microusd; /* time and money spent on `paced` tasks */
     AcrBatchResult result;
-    guint cut_off;   /* number of tasks in a row, up to now, that the network ended */
+    guint cut_off;   /* number of tasks in a row, up to now, without an answer of the model */
     GError *failure; /* the first error while writing the predictions or the summary */
 } Batch;
 
@@ -159,7 +159,7 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Pauses the batch if a key or account was rejected, or if the server cannot be reached. If the
+/* Pauses the batch if a key or account was rejected, or if the server only fails. If the
  * rejected model has a fallback, pauses only if the task itself failed with this error. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
@@ -168,12 +168,17 @@ static void look_for_pause(Batch *batch, const AcrRunResult *result)
         g_strcmp0(result->error_class, acr_llm_error_name(ACR_LLM_ERROR_BILLING)) == 0;
     if (is_refused && !batch->result.paused)
         batch->result.paused = acr_llm_paused(batch->shared_dir);
-    bool is_cut_off =
-        g_strcmp0(result->error_class, acr_llm_error_name(ACR_LLM_ERROR_NETWORK)) == 0;
+    static const AcrLlmError faults[] = {ACR_LLM_ERROR_NETWORK,    ACR_LLM_ERROR_UNREACHABLE,
+                                         ACR_LLM_ERROR_OVERLOADED, ACR_LLM_ERROR_SERVER,
+                                         ACR_LLM_ERROR_TIMEOUT,    ACR_LLM_ERROR_BAD_REQUEST,
+                                         ACR_LLM_ERROR_MALFORMED,  ACR_LLM_ERROR_RATE_LIMIT};
+    bool is_cut_off = false;
+    for (gsize i = 0; i < G_N_ELEMENTS(faults) && (i == 0 || result->cost.calls == 0); i++)
+        is_cut_off |= g_strcmp0(result->error_class, acr_llm_error_name(faults[i])) == 0;
     batch->cut_off = is_cut_off ? batch->cut_off + 1 : 0;
     if (batch->cut_off >= MAX_CUT_OFF && !batch->result.paused)
         batch->result.paused =
-            g_strdup_printf("%u tasks in a row did not reach the model's server, the last one: %s",
+            g_strdup_printf("%u tasks in a row got no answer from the model, the last one: %s",
                             batch->cut_off, result->error);
 }
 

@@ -134,12 +134,15 @@ def test_second_model_saves_the_batch(run_host: RunHost, loopback_openai: Serve,
     assert options["fallback_model"] == script
 
 
-def test_a_server_that_nobody_reaches_pauses_the_batch(
-    run_host: RunHost, server: LoopbackOpenAI, dataset: Path, tmp_path: Path
+@pytest.mark.parametrize("status", [0, 404, 500])
+def test_a_server_that_only_fails_pauses_the_batch(
+    run_host: RunHost, server: LoopbackOpenAI, dataset: Path, tmp_path: Path, status: int
 ) -> None:
-    """Three tasks in a row fail; the fourth is not tried."""
-    server.stop()
+    """Three tasks in a row get no answer; the fourth is not tried. Nobody reaches the server of status 0."""
+    server.fail(*[Failure("status", status, {}, {"error": {"message": "there is no such model"}})] * 60)
+    if not status:
+        server.stop()
     env = {**server.environment, "ACR_RETRY_BASE_MS": "1"}
     paused = run_host(*batch(dataset, tmp_path / "out", server.model, "--jobs", 1), env=env).check(3)
     assert "paused; 1 task not started; rerun the same command to resume: 3 tasks in a row" in paused.err
-    assert "; tried 5 times" in paused.err and not (tmp_path / "out" / TASKS[3]).exists()
+    assert ("; tried 5 times" in paused.err or status == 404) and not (tmp_path / "out" / TASKS[3]).exists()
