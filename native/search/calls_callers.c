@@ -7,6 +7,8 @@
 
 #include "search/calls_private.h"
 
+#define DECLARED_WITHIN 65536u /* bytes before a use in which its object's type is looked for */
+#define RANK_NAME_ONLY 2u
 #define MAX_OTHER_NAMES 8u /* maximum number of names under which one file imports the callee */
 
 static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
@@ -18,9 +20,10 @@ typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
 /* The function, method or class that is called; determined before any file is read. */
 typedef struct {
     AcrNameArg arg;
-    GArray *targets;   /* ids of the definitions that the argument names */
-    GArray *same;      /* ids of all definitions with the same bare name */
-    GHashTable *above; /* ids of the classes that the targets' classes inherit from */
+    GArray *targets;        /* ids of the definitions that the argument names */
+    GArray *same;           /* ids of all definitions with the same bare name */
+    GHashTable *above;      /* ids of the classes that the targets' classes inherit from */
+    const char *class_name; /* CLASS of CLASS.NAME, for people; borrowed from `arg`, or NULL */
     /* kinds of definitions among `targets`; both are true if there are no targets */
     bool has_methods, has_functions;
 } Callee;
@@ -48,6 +51,7 @@ typedef struct {
         const char *at;
         gsize len;
     } names[MAX_OTHER_NAMES];
+    bool has_class; /* the file mentions the callee's class */
     bool is_hidden; /* the file has its own top-level function with the callee's name */
 } Scan;
 
@@ -190,13 +194,43 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
     return is_given ? USE_NONE : USE_REFERENCE;
 }
 
+/* True if the object of the use is declared (shortly before) or named as an instance of the
+ * callee's class. */
+static bool is_on_instance(const Scan *scan)
+{
+    const char *start = scan->content->text.text, *at = start + scan->cursor.off,
+               *dot = skip_blanks_back(start, at), *wanted = scan->callee->class_name;
+    const char *end = dot > start ? dot - 1 : dot, *begin = name_before(start, end);
+    gsize near = MIN(scan->cursor.off, DECLARED_WITHIN);
+    g_autofree char *name = g_strndup(begin, (gsize)(end - begin)),
+                    *typed = g_strdup_printf("%s: %s", name, wanted),
+                    *made = g_strdup_printf("%s = %s(", name, wanted);
+    const char *bare = name + strspn(name, "_");
+    gsize n = strlen(bare), m = strlen(wanted);
+    return *name && ((n >= 3 && n <= m && g_ascii_strcasecmp(wanted + m - n, bare) == 0) ||
+                     memmem(at - near, near, typed, strlen(typed)) ||
+                     memmem(at - near, near, made, strlen(made)));
+}
+
+/* People read the lines in the order of the files. For a method of a class, the likely callers come
+ * first, then other uses in files that mention the class, then uses of the name alone. */
+static guint32 rank_of_use(const Scan *scan, UseKind kind)
+{
+    if (!scan->reply->search->mode.lines)
+        return kind * 3u + scan->nearness;
+    if (!scan->callee->class_name || kind == USE_SURE)
+        return 0;
+    return !scan->has_class ? RANK_NAME_ONLY : is_on_instance(scan) ? 0 : 1;
+}
+
 /* Returns the hit to which the use `hit` can be added: the last hit, if it is near and in the same
  * function; otherwise NULL. */
 static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 {
     GArray *hits = scan->reply->hits;
     AcrHit *last = hits->len ? &g_array_index(hits, AcrHit, hits->len - 1) : NULL;
-    return last && last->entry == hit->entry && last->start != ACR_HIT_COUNT_ONLY &&
+    bool is_split = scan->callee->class_name && last && last->rank != hit->rank;
+    return last && !is_split && last->entry == hit->entry && last->start != ACR_HIT_COUNT_ONLY &&
                    hit->start - last->start < ACR_SEARCH_MAX_BLOCK &&
                    g_strcmp0(last->klass, hit->klass) == 0 && g_strcmp0(last->func, hit->func) == 0
                ? last
@@ -205,9 +239,7 @@ static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 
 static void add_use(Scan *scan, UseKind kind)
 {
-    /* answers for people list the lines in the order of the files */
-    guint32 line = scan->cursor.line,
-            rank = scan->reply->search->mode.lines ? 0 : kind * 3u + scan->nearness;
+    guint32 line = scan->cursor.line, rank = rank_of_use(scan, kind);
     AcrHit hit = {.entry = scan->entry, .rank = rank, .symbol = -1, .count = 1};
     hit.view = ACR_VIEW_AROUND;
     hit.start = hit.end = line;
@@ -377,6 +409,8 @@ static bool read_callers_file(AcrReply *reply, const Callee *callee, gsize entry
     scan.names[0].at = callee->arg.last;
     scan.names[0].len = strlen(callee->arg.last);
     scan.n_names = 1;
+    scan.has_class = callee->class_name &&
+                     acr_has_word(content->text.text, content->text.len, callee->class_name);
     scan.is_hidden = hides_callee(reply->search, callee, reply->search->file_of_entry[entry]);
     read_code(&scan);
     return true;
@@ -432,6 +466,9 @@ static void init_callee(Callee *callee, AcrReply *reply, const char *argument)
     for (guint i = 0; i < callee->targets->len; i++)
         add_target(callee, index, g_array_index(callee->targets, guint32, i),
                    i < ACR_SCOPE_COMPARED);
+    const char *owner = callee->arg.qualifier, *dot = owner ? strrchr(owner, '.') : NULL;
+    if (callee->targets->len && callee->has_methods && reply->search->mode.lines)
+        callee->class_name = dot ? dot + 1 : owner;
 }
 
 static void miss_callers(AcrReply *reply, const Callee *callee, AcrAnswer *out)
@@ -468,6 +505,14 @@ bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     if (reply.hits->len == 0) {
         miss_callers(&reply, &callee, out);
         return true;
+    }
+    const AcrHit *hit = (const AcrHit *)(void *)reply.hits->data, *end = hit + reply.hits->len;
+    while (callee.class_name && hit < end && hit->rank != RANK_NAME_ONLY)
+        hit++;
+    if (callee.class_name && hit < end) {
+        g_autofree char *path = acr_search_shown(acr_search_path(search, hit->entry));
+        acr_reply_note(&reply, "from %s:%u on by name only: these files do not mention %s", path,
+                       hit->start, callee.class_name);
     }
     g_autofree char *shown = acr_search_shown(callee.arg.text);
     g_autofree char *one = g_strdup_printf("line that calls or passes %s", shown);

@@ -155,7 +155,11 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
         return;
     g_autoptr(GArray) all = acr_find_named(reply->search->index, ACR_FUNCTIONS, arg->last);
     g_autoptr(GArray) here = acr_find_in_files(reply->search, all, &files);
-    acr_reply_add_symbols(reply, here, ACR_VIEW_WHOLE);
+    for (guint i = 0; i < here->len; i++) {
+        guint32 id = g_array_index(here, guint32, i);
+        bool is_method = acr_index_symbol(reply->search->index, id)->parent >= 0;
+        acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, reply->search->mode.literal && is_method);
+    }
     g_autofree char *shown = acr_search_shown(module);
     if (here->len)
         acr_reply_note(reply, "%s is not a class but a module.", shown);

@@ -72,13 +72,6 @@ static void note_missing(AcrReply *reply, const char *missing, const char *rest)
     acr_reply_note(reply, "%s %s", missing, rest);
 }
 
-static const char *words_for_uses(AcrUsesWhere where)
-{
-    return where == ACR_USES_PYTHON
-               ? "It is not defined outside the tests; these lines use the name:"
-               : "No Python file outside the tests contains it; these lines of other files do:";
-}
-
 /* Adds definitions of the name in another case, and uses of the name. The order is: one definition,
  * the uses, the other definitions. */
 static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
@@ -100,7 +93,11 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
     else if (found.word && reply->search->mode.literal)
         acr_reply_note(reply, "no class or function is named '%s'; these lines contain it", word);
     else if (found.word)
-        note_missing(reply, missing, words_for_uses(found.where));
+        note_missing(
+            reply, missing,
+            found.where == ACR_USES_PYTHON
+                ? "It is not defined outside the tests; these lines use the name:"
+                : "No Python file outside the tests contains it; these lines of other files do:");
     if (found.word && found.where == ACR_USES_OTHERS)
         acr_suggest_append(reply->tail, reply->search->index, ACR_DEFINITIONS, word);
     for (guint i = 1; i < folded->len; i++)

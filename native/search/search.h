@@ -187,8 +187,7 @@ typedef struct {
                        * files */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
-/* Returns the name of the indexed file whose name is nearest to that of `path`; borrowed, or
- * NULL. */
+/* Returns the name of an indexed file that is nearest to that of `path`; borrowed, or NULL. */
 const char *acr_search_nearest_file(const AcrSearch *search, const char *path);
 /* Returns whether a class, function or method has the last part of the dotted name `name`. */
 bool acr_search_defines(const AcrSearch *search, const char *name);

@@ -121,7 +121,9 @@ def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str]
 
 TEST = {
     "tests/test_box.py": "from app.box import Box\n\n\nclass TestBox:\n    def test_put(self):\n        Box().put(1)\n",
-    "use.py": "import native\n\n\nclass Use:\n    def go(self):\n        native.begin()\n",
+    "use.py": "import native\n\n\nclass Use:\n    def go(self):\n        native.begin()\n\n    def end(self):\n"
+    "        self.end()\n",
+    "app/end.py": "x.end()\n",
     "old.py": "class Old:\n    print 'x'\n",
     "app.toml": 'key = "value"\n',
     "doc/conf.py": "value = 1\n",
@@ -147,6 +149,7 @@ TEST = {
         ("method test_put --tests --limit 1 --vimgrep", "tests/test_box.py:5:5:    def test_put(self):\n"),
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
         ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
+        ("callers Use.end --vimgrep", "use.py:9:14:        self.end()\napp/end.py:1:3:x.end()\n"),
         ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("begin --vimgrep", "use.py:6:16:        native.begin()\n"),
         ("nativ -c", "use.py:2\n"),

@@ -27,7 +27,7 @@ BUDGETS = {
     "native/money": 1_790,
     "native/patch": 8_280,
     "native/sandbox": 6_960,
-    "native/search": 6_600,
+    "native/search": 6_605,
     "native/spectrum": 180,
     "native/vcs": 6_690,
     "python/acr": 14_190,
