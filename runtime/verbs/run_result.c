@@ -34,8 +34,10 @@ static char *cost_line(const AcrCostSum *cost)
                            " tokens in (%.0f%% cached), %" G_GINT64_FORMAT " out, ",
                            cost->calls, cost->calls == 1 ? "call" : "calls", MAX(sent, 0),
                            acr_cost_cached_share(cost) * 100, cost->usage.output);
-    if (cost->unknown_cost_calls == cost->calls)
-        g_string_append(line, "cost unknown (no plausible token counts)");
+    if (cost->unknown_cost_calls == cost->calls) /* counts without a cost: the price is unknown */
+        g_string_append(line, sent > 0 && cost->usage.output > 0
+                                  ? "cost unknown"
+                                  : "cost unknown (no plausible token counts)");
     else if (cost->unknown_cost_calls > 0)
         g_string_append_printf(line, "%.6f USD and %" G_GUINT64_FORMAT " calls of unknown cost",
                                known, cost->unknown_cost_calls);
