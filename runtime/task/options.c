@@ -366,7 +366,7 @@ const AcrOption acr_options[] = {
     {"header", 0, ACR_OPTION_HEADERS, AT(headers), ASKED, RARE | SECRET, "'NAME: VALUE'",
      .help = "Send this header to the provider; may be repeated", .variable = "ACR_HEADERS"},
     {"retries", 0, ACR_OPTION_COUNT, AT(retries), CALL, CONFIG | RARE, "N",
-     .help = "Retry a call at most N times after transient failures", 0, 20, .default_value = "8"},
+     .help = "Retry a call at most N times (at most 4 if the server fails, 2 after a timeout)", 0, 20, .default_value = "8"},
     {"retry-base-ms", 0, ACR_OPTION_COUNT, AT(retry_base_ms), CALL, INNER, "MS",
      .help = "Set the longest first wait before a retry, in milliseconds", 0, 3600000, .variable = "ACR_RETRY_BASE_MS"},
     {"prices", 0, ACR_OPTION_TEXT, AT(prices), CALL, CONFIG | RARE, "FILE",
