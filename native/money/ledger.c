@@ -333,6 +333,29 @@ AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount 
     return g_steal_pointer(&ledger);
 }
 
+gint64 acr_ledger_text_spent(GBytes *bytes)
+{
+    static const AcrAmount unlimited = {-1, -1};
+    g_autoptr(AcrLedger) ledger = acr_ledger_open(NULL, "ledger", &unlimited, NULL);
+    gsize len = 0, used = 0;
+    const char *text = g_bytes_get_data(bytes, &len);
+    GHashTableIter entries;
+    gpointer value = NULL;
+    if (!ledger)
+        return -1;
+    ledger->lines = 0; /* the text has its own first line */
+    if (!apply_lines(ledger, text, len, &used, NULL))
+        return -1;
+    __int128 pico = ledger->spent.pico;
+    g_hash_table_iter_init(&entries, ledger->entries);
+    while (g_hash_table_iter_next(&entries, NULL, &value)) {
+        const Entry *entry = value;
+        if (!entry->is_stale && !acr_owner_is_alive(&entry->owner, &ledger->self))
+            pico += entry->amount.pico;
+    }
+    return (gint64)MIN(pico, (__int128)G_MAXINT64);
+}
+
 void acr_ledger_free(AcrLedger *ledger)
 {
     if (!ledger)

@@ -186,6 +186,9 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
 /* Replaces a reservation by the amount that was spent, even if more was spent than reserved. */
 bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent,
                        GError **error) ACR_MUST_USE;
+/* Returns the money that a ledger's file with this content counts as spent, including stale
+ * reservations, without its lock; -1 if it is not a ledger. */
+gint64 acr_ledger_text_spent(GBytes *bytes);
 /* Finds the sums of the ledger `scope`: the spent amount (including stale reservations) and the
  * reserved amount. */
 bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,

@@ -237,8 +237,10 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
         .left_ms = batch->note.left_ms,
         .left_microusd = batch->note.left_microusd};
     acr_progress_tell(progress, event);
-    acr_progress_tell(progress,
-                      (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
+    AcrSpent spent = batch->result.spent;
+    spent.charged_microusd =
+        MAX(spent.charged_microusd, acr_batch_charged(batch->options->spec->out, ""));
+    acr_progress_tell(progress, (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = spent});
 }
 
 /* Writes the predictions. With --reproduce-only, writes nothing, because scripts are not

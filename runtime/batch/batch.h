@@ -132,6 +132,11 @@ typedef struct {
 void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
+/* Returns the amount in millionths of a dollar that the ledger of the shard `part` in `out` counts
+ * as spent; 0 if there is no ledger. Unlike the summary, it has calls without an answer of runs
+ * that were resumed. */
+gint64 acr_batch_charged(const char *out, const char *part);
+
 /* Returns the tasks that are not finished and still need money or time, in order. Owned array of
  * borrowed elements of `instances`. */
 GPtrArray *acr_batch_unfinished(const char *out, const GPtrArray *instances);

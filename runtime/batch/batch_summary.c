@@ -260,6 +260,12 @@ gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary)
     return MAX(acr_microusd(sum_of(summary, false, NULL, NULL).cost.usage.cost_pico), 0);
 }
 
+gint64 acr_batch_summary_answered(const AcrBatchSummary *summary)
+{
+    AcrCostSum cost = sum_of(summary, false, NULL, NULL).cost;
+    return MAX(acr_microusd(cost.charged_pico - cost.unanswered_pico), 0);
+}
+
 char *acr_batch_summary_warning(const AcrBatchSummary *summary)
 {
     guint n = 0;

@@ -38,6 +38,8 @@ void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
 /* Returns the sum of the costs of all tasks, in millionths of a dollar. */
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
+/* Returns the part of the charged amount that counts for calls with an answer. */
+gint64 acr_batch_summary_answered(const AcrBatchSummary *summary);
 /* Returns the row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;

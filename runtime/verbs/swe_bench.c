@@ -8,12 +8,17 @@
 #include "task/run_folder.h"
 #include "verbs/batch_tools.h"
 
-static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
+static void log_summary(AcrConsole *console, const AcrBatchSummary *summary, const char *out)
 {
+    gint64 charged = acr_batch_charged(out, ""),
+           unanswered = charged - acr_batch_summary_answered(summary);
     g_autofree char *text = acr_batch_summary_text(summary);
     g_auto(GStrv) lines = g_strsplit(g_strchomp(text), "\n", -1);
     for (guint i = 0; lines[i]; i++)
         acr_console_log(console, "%s", lines[i]);
+    if (unanswered > 0)
+        acr_console_log(console, "%.6f USD charged (%.6f USD of it for calls without an answer)",
+                        (double)charged / 1e6, (double)unanswered / 1e6);
     g_autofree char *warning = acr_batch_summary_warning(summary);
     if (warning)
         acr_console_say(console, ACR_TONE_BAD, "warning: %s", warning);
@@ -207,7 +212,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     acr_console_end(console);
     if (!ok)
         return acr_verb_fail(host, error);
-    log_summary(console, summary);
+    log_summary(console, summary, spec->out);
     if (spec->history == ACR_HISTORY_AUTO)
         acr_console_log(console, "--history was set: the models could read git's history");
     int code = report_batch(host, spec, &result, console);

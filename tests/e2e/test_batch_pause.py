@@ -143,6 +143,14 @@ def test_a_server_that_only_fails_pauses_the_batch(
     if not status:
         server.stop()
     env = {**server.environment, "ACR_RETRY_BASE_MS": "1"}
-    paused = run_host(*batch(dataset, tmp_path / "out", server.model, "--jobs", 1), env=env).check(3)
+    command = batch(dataset, tmp_path / "out", server.model, "--jobs", 1, "--max-cost", 500)
+    paused = run_host(*command, env=env).check(3)
     assert "paused; 1 task not started; rerun the same command to resume: 3 tasks in a row" in paused.err
     assert ("; tried 5 times" in paused.err or status == 404) and not (tmp_path / "out" / TASKS[3]).exists()
+    rows = map(json.loads, (tmp_path / "out" / "shared" / "ledger.jsonl").read_text("utf-8").splitlines())
+    charged = -(-sum(row["pico"] for row in rows if "settle" in row) // 10**6)
+    line = f"{charged / 1e6:.6f} USD charged ({charged / 1e6:.6f} USD of it for calls without an answer)"
+    assert (charged > 0) == (line in paused.progress) == bool(status)
+    (tmp_path / "out" / "summary.json").unlink()
+    state = json.loads(run_host("watch", tmp_path / "out", "--once", "--json").out)
+    assert state["spent"]["charged_microusd"] == charged
