@@ -159,6 +159,21 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
+/* Returns whether a task ended because its model gave no answer at all, or was cut off. */
+static bool was_cut_off(const AcrRunResult *result)
+{
+    static const AcrLlmError faults[] = {ACR_LLM_ERROR_UNREACHABLE, ACR_LLM_ERROR_OVERLOADED,
+                                         ACR_LLM_ERROR_SERVER,      ACR_LLM_ERROR_TIMEOUT,
+                                         ACR_LLM_ERROR_BAD_REQUEST, ACR_LLM_ERROR_MALFORMED,
+                                         ACR_LLM_ERROR_RATE_LIMIT};
+    const char *name = result->error_class;
+    bool is_fault = false;
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++)
+        is_fault |= g_strcmp0(name, acr_llm_error_name(faults[i])) == 0;
+    return (is_fault && result->cost.calls == 0) ||
+           g_strcmp0(name, acr_llm_error_name(ACR_LLM_ERROR_NETWORK)) == 0;
+}
+
 /* Pauses the batch if a key or account was rejected, or if the server only fails. If the
  * rejected model has a fallback, pauses only if the task itself failed with this error. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
@@ -168,14 +183,7 @@ static void look_for_pause(Batch *batch, const AcrRunResult *result)
         g_strcmp0(result->error_class, acr_llm_error_name(ACR_LLM_ERROR_BILLING)) == 0;
     if (is_refused && !batch->result.paused)
         batch->result.paused = acr_llm_paused(batch->shared_dir);
-    static const AcrLlmError faults[] = {ACR_LLM_ERROR_NETWORK,    ACR_LLM_ERROR_UNREACHABLE,
-                                         ACR_LLM_ERROR_OVERLOADED, ACR_LLM_ERROR_SERVER,
-                                         ACR_LLM_ERROR_TIMEOUT,    ACR_LLM_ERROR_BAD_REQUEST,
-                                         ACR_LLM_ERROR_MALFORMED,  ACR_LLM_ERROR_RATE_LIMIT};
-    bool is_cut_off = false;
-    for (gsize i = 0; i < G_N_ELEMENTS(faults) && (i == 0 || result->cost.calls == 0); i++)
-        is_cut_off |= g_strcmp0(result->error_class, acr_llm_error_name(faults[i])) == 0;
-    batch->cut_off = is_cut_off ? batch->cut_off + 1 : 0;
+    batch->cut_off = was_cut_off(result) ? batch->cut_off + 1 : 0;
     if (batch->cut_off >= MAX_CUT_OFF && !batch->result.paused)
         batch->result.paused =
             g_strdup_printf("%u tasks in a row got no answer from the model, the last one: %s",
