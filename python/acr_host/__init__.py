@@ -193,7 +193,7 @@ def _read(output: bytes, needed: str) -> dict[str, Any]:
         data = json.loads(output)
     except ValueError:
         data = None
-    if not isinstance(data, dict) or (needed not in data):
+    if not isinstance(data, dict) or needed not in data:
         raise _no_json(needed)
     return data
 
@@ -344,16 +344,18 @@ def call_verb(verb: str, *arguments: str, **options: Option) -> list[dict[str, A
 
     call_verb("tests", repo=".", patch="fix.diff") runs tests, and call_verb("exec", "python3", "-V", repo=".") a command.
     """
-    text = _output(_command(verb, arguments, {**options, "json": True}), (0, 1)).decode("utf-8", "replace").strip()
+    text = _output(_command(verb, arguments, {**options, "json": True}), (0, 1)).decode("utf-8", "replace").rstrip()
     made: list[dict[str, Any]] = []
-    while text:
+    at = 0
+    while at < len(text):
         try:
-            data, end = json.JSONDecoder().raw_decode(text)
-        except ValueError:
-            data, end = None, len(text)
+            data, at = json.JSONDecoder().raw_decode(text, at)
+        except ValueError as error:
+            raise _no_json("object") from error
         rows = data if isinstance(data, list) else [data]
         if not all(isinstance(row, dict) for row in rows):
             raise _no_json("object")
         made += rows
-        text = text[end:].lstrip()
+        while text[at : at + 1].isspace():
+            at += 1
     return made

@@ -16,7 +16,7 @@ from acr.report.junit import Case
 from acr.report.markdown import escaped, plain_line
 from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
-from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, kind_of, status_words, verdict_of
+from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, error_of, kind_of, status_words, verdict_of
 
 MAX_ROWS = 10_000
 _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
@@ -88,8 +88,7 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
     if kind == layout.RESULT:
         task.verdict = verdict_of(found)
-        why = member(found, "error", "message") or member(found, "error") or member(found, "why")
-        task.run_why = line_of(why, 1000) or task.run_why
+        task.run_why = line_of(error_of(found) or member(found, "why"), 1000) or task.run_why
         if task.verdict not in SCRIPT_VERDICTS:
             task.status = line_of(member(found, "status"), 60) or task.status
     else:

@@ -78,6 +78,11 @@ def kind_of(outcome: str) -> str:
     return "good" if outcome in good else "warn" if outcome in ("unverified", "doubted", "flaky") else "bad"
 
 
+def error_of(result: object) -> Any:
+    """Why a run failed, from its result; older results have a text in place of an object with a message."""
+    return member(result, "error", "message") or member(result, "error")
+
+
 def status_words(status: str) -> str:
     """An extract status in words; an unknown one stays unchanged."""
     return _STATUSES.get(status, status)
@@ -288,7 +293,6 @@ def run_of(files: dict[str, bytes]) -> Run:
     options = member(meta, "options")
     models = member(options, "model")
     verdict, stop = verdict_of(result), line_of(decode(files.get(layout.ERROR), 4000), 1000)
-    fault = member(result, "error", "message") or member(result, "error")
     is_script = verdict in SCRIPT_VERDICTS
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
@@ -296,7 +300,7 @@ def run_of(files: dict[str, bytes]) -> Run:
     return Run(
         is_over=bool(result), verdict=verdict, why=line_of(member(result, "why"), 1000),
         status="" if is_script else line_of(member(result, "status"), 60),
-        error=line_of(fault, 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
+        error=line_of(error_of(result), 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
         issue=COMMENT.sub("", decode(files.get(layout.ISSUE), 40_000)), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
