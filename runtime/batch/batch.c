@@ -217,6 +217,8 @@ static char *describe_end(const AcrBatchTask *task)
 {
     const AcrRunResult *result = task->result;
     const char *status = acr_batch_status(result);
+    if (task->instance->fault)
+        return g_strdup("cannot run");
     if (result->exit_code == ACR_EXIT_INTERRUPTED)
         return g_strdup(status);
     if (result->error)
@@ -238,7 +240,9 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
         .made = batch->options->spec->reproduce_only ? "script" : "patch",
         .task = task ? task->instance->instance_id : NULL,
         .text = text,
-        .is_bad = task && (task->result->error || task->result->exit_code == ACR_EXIT_INTERRUPTED),
+        /* the fault of a row was already reported when the batch began */
+        .is_bad = task && !task->instance->fault &&
+                  (task->result->error || task->result->exit_code == ACR_EXIT_INTERRUPTED),
         .ended = batch->ended,
         .total = batch->instances->len,
         .good = batch->result.patches,

@@ -50,9 +50,11 @@ bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *on
  * ".". */
 bool acr_name_is_safe(const char *name, const char *also);
 
-/* Returns how many tasks cannot run because of a fault in their row, and the first fault, as one
+/* Returns how many tasks cannot run because of a fault in their row, and the first faults, as one
  * line; owned; NULL if there is none. */
 char *acr_dataset_faults(const GPtrArray *instances) ACR_MUST_USE;
+/* Fails if no task can run, because each row has a fault. Errors: USAGE. */
+bool acr_dataset_check_faults(const GPtrArray *instances, GError **error) ACR_MUST_USE;
 
 /* Returns the path of the repository "owner/name" inside `dir`. Its folder may be called
  * owner/name, owner+name or owner__name, each with or without .git. Owned; NULL if there is

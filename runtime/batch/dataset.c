@@ -17,6 +17,7 @@ void acr_instance_free(AcrInstance *instance)
 
 #define MAX_NAME_BYTES 200u
 #define MAX_SHOWN_REPOS 5u
+#define MAX_SHOWN_FAULTS 5u
 
 /* True if the batch itself uses the name for a file or folder. */
 static bool is_own_name(const char *name)
@@ -161,14 +162,25 @@ GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *con
 
 char *acr_dataset_faults(const GPtrArray *instances)
 {
-    const char *first = NULL;
+    g_autoptr(GString) shown = g_string_new(NULL);
     guint n = 0;
     for (guint i = 0; i < instances->len; i++) {
         const char *fault = ((const AcrInstance *)instances->pdata[i])->fault;
-        n += fault != NULL;
-        first = first ? first : fault;
+        if (fault && n++ < MAX_SHOWN_FAULTS)
+            g_string_append_printf(shown, "%s%s", n > 1 ? "; " : "", fault);
     }
-    return first ? g_strdup_printf("%u task%s cannot run: %s", n, n == 1 ? "" : "s", first) : NULL;
+    if (n > MAX_SHOWN_FAULTS)
+        g_string_append_printf(shown, "; and %u more", n - MAX_SHOWN_FAULTS);
+    return n ? g_strdup_printf("%u task%s cannot run: %s", n, n == 1 ? "" : "s", shown->str) : NULL;
+}
+
+bool acr_dataset_check_faults(const GPtrArray *instances, GError **error)
+{
+    for (guint i = 0; i < instances->len; i++)
+        if (!((const AcrInstance *)instances->pdata[i])->fault)
+            return true;
+    g_autofree char *faults = acr_dataset_faults(instances);
+    return !faults || acr_task_refuse(error, "%s; nothing was run", faults);
 }
 
 char *acr_dataset_repo(const char *dir, const char *name)

@@ -82,12 +82,14 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
                                                 : ACR_EXIT_NONE;
 }
 
-/* Checks that each task has a repository, and that the programs and extensions in options exist. */
+/* Checks that a task can run, that each task has a repository, and that the programs and extensions
+ * in options exist. */
 static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
                                   GError **error)
 {
     g_autoptr(AcrExtensions) unused = NULL;
-    if (!acr_dataset_check_repos(spec->repos, instances, error) ||
+    if (!acr_dataset_check_faults(instances, error) ||
+        !acr_dataset_check_repos(spec->repos, instances, error) ||
         !acr_task_check_named(spec, NULL, error))
         return false;
     for (guint i = 0; spec->extensions && i < instances->len; i++) {

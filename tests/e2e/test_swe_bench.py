@@ -328,6 +328,10 @@ def test_bad_row_fails_alone(
     assert f"warning     1 task cannot run: row 2 of '{dataset}'" in run_host(*run, "--dry-run").check().out
     result = run_host(*run).check(3)
     assert "3 tasks: 1 with a patch, 1 without, 1 failed" in result.err, result.told()
+    assert result.err.count(f"row 2 of '{dataset}'") == 1
+    dataset.write_text("".join(dataset.read_text("utf-8").splitlines(keepends=True)[1:2]))
+    run_host(*run, "--dry-run").one_line(2, f"row 1 of '{dataset}'")
+    run_host(*run).one_line(2, f"row 1 of '{dataset}'")
 
 
 def test_bad_datasets(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
