@@ -26,6 +26,7 @@ REGRESSION = "regression_%u.json"
 EVAL_REPORT = "report.json"
 VERDICT = "verdict.json"
 EVALUATIONS = "logs/run_evaluation"
+LIVE = "live.json"
 
 
 def numbers(name: str, path: object) -> tuple[int, ...] | None:

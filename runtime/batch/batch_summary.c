@@ -222,6 +222,7 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
     if (known && task->was_over)
         seconds = acr_json_get_double(known->json, "seconds", seconds);
     AcrJson *json = acr_batch_summary_row(task->instance->instance_id, task->result, seconds);
+    acr_json_set_string(json, "repo", task->instance->repo);
     Row row = {json, true};
     if (!task->was_over) {
         g_autoptr(GDateTime) now = g_date_time_new_now_utc();

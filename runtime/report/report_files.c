@@ -374,6 +374,7 @@ static void take_many(const char *dir, const char *part, const char *run_id, Acr
     }
     if (newest)
         take_final_report(dir, part, newest, files);
+    take_final_report(dir, part, ACR_DIR_SHARED "/" ACR_FILE_LIVE, files); /* names all tasks */
     if (run_id)
         take_evaluation(dir, part, run_id, files);
 }
@@ -588,6 +589,8 @@ GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char
         return report_pair(python, dir, form, compare, error);
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
         return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
+    if (is_run && strcmp(form, "csv") == 0)
+        return ACR_NULL(acr_task_refuse(error, "--format csv needs a folder of many runs"));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)
                   : report_many(python, options, out_note, error);
 }

@@ -441,7 +441,7 @@ const AcrOption acr_options[] = {
      .help = "Print a JSON list"},
     {"format", 'f', ACR_OPTION_WORD, AT(report_form), ACR_FOR_REPORT, 0, "FORMAT",
      .help = "Choose the format",
-     .words = "html|text|markdown|json|junit|sarif|atif", .default_value = "html"},
+     .words = "html|text|markdown|json|junit|sarif|atif|csv", .default_value = "html"},
     {"output", 'o', ACR_OPTION_TEXT, AT(report_file), ACR_FOR_REPORT, 0, "FILE",
      .help = "Write to FILE; - is standard output (default: OUT/report.html for html, else -)"},
     {"compare", 0, ACR_OPTION_TEXT, AT(compare), ACR_FOR_REPORT, 0, "DIR",

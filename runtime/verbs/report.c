@@ -10,7 +10,7 @@
 static const char *form_of(const AcrRunSpec *spec)
 {
     static const char *const forms[] = {"html",  "text",  "markdown", "json",
-                                        "junit", "sarif", "atif"};
+                                        "junit", "sarif", "atif",     "csv"};
     return spec->json ? "json" : forms[spec->report_form];
 }
 

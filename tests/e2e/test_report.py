@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import html.parser
+import io
 import json
 import os
 import re
@@ -229,6 +231,45 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     assert 'tests="6" failures="3" errors="2"' in run_host("report", first, "-f", "junit").check().out
     assert "6 tasks" in run_host("report", first, "-f", "markdown").check().out
     assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 12
+    check_table(run_host, first)
+
+
+def check_table(run_host: RunHost, folder: Path) -> None:
+    """The table for spreadsheets, and the tasks that were not begun."""
+    (folder / "shared").mkdir()
+    names = ["task-0", *(f"late-{n}" for n in range(12))]
+    (folder / "shared" / "live.json").write_text(json.dumps({"tasks": names, "next": 1}))
+    summary = json.loads((folder / "summary.json").read_text())
+    row = summary["tasks"][0]
+    row |= {
+        "instance_id": "failed",
+        "repo": "own/project",
+        "error": '=1+1,"x"',
+        "cost": {"calls": 2, "charged_microusd": 1500},
+    }
+    (folder / "summary.json").write_text(json.dumps(summary))
+    patch = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+    (folder / "task-0" / "result.json").write_text(json.dumps({"verdict": "verified", "patch": patch}))
+    spent = {
+        "total": {"calls": 1},
+        "by_stage": {"attempt_0/search": {}, "attempt_0/patch": {}, "attempt_1/patch": {}, "select": {}},
+    }
+    (folder / "task-0" / "cost.json").write_text(json.dumps(spent))
+    table = run_host("report", folder, "-f", "csv").check().out
+    rows = {row["instance_id"]: row for row in csv.DictReader(io.StringIO(table, newline=""), strict=True)}
+    assert table.count("\r\n") == len(table.splitlines()) == 19 and set(map(len, rows.values())) == {16}
+    bad, good = rows["failed"], rows["task-0"]
+    assert (bad["repository"], bad["reason"], bad["charged_usd"], bad["calls"]) == (
+        "own/project", "'=1+1,\"x\"", "0.001500", "2",
+    )  # fmt: skip
+    assert (good["verdict"], good["resolved"], bad["resolved"]) == ("verified", "true", "")
+    assert (good["patch_lines"], good["attempts"]) == ("2", "2") and rows["late-11"]["state"] == "not_begun"
+    shown = ", ".join(names[1:11])
+    assert f"12 tasks not begun: {shown} and 2 more\n" in run_host("report", folder, "-f", "text").check().out
+    assert "12 tasks not begun: " in run_host("report", folder, "-f", "markdown").check().out
+    run_host("report", folder).check()
+    assert "12 tasks not begun: late-0, " in Page(folder / "report.html").text
+    assert json.loads(run_host("report", folder, "--json").check().out)["not_begun"] == names[1:]
 
 
 def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Path) -> None:
@@ -265,6 +306,7 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
         2, "--instances needs a folder of many"
     )
     run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
+    run_host("report", run_folder, "-f", "csv").one_line(2, "--format csv needs a folder of many runs")
     run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
     batch = many(tmp_path / "a", run_folder, ["none"], [])
     for form in ("sarif", "atif"):

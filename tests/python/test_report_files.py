@@ -102,14 +102,14 @@ def files(value: Any) -> list[bytes]:
     ],
 )  # fmt: skip
 def test_files_of_any_content_have_a_report(value: Any) -> None:
-    for form in FORMS:
-        out = service.run(pack([form.encode(), b"0", *files(value)])).decode()
+    for form in [*FORMS, "csv"]:
+        out = form == "csv" or service.run(pack([form.encode(), b"0", *files(value)])).decode()
         assert out and (form != "sarif" or json.loads(out)["version"] == "2.1.0")
         if form not in ("sarif", "atif"):
-            names = [b"t1/result.json", b"t1/cost.json", b"final.json"]
+            names = [b"t1/result.json", b"t1/cost.json", b"final.json", b"shared/live.json"]
             data = value if isinstance(value, bytes) else json.dumps(value).encode()
             pairs = [part for name in names for part in (name, data)]
-            assert service.tasks(pack([form.encode(), b"0", b"1", b"3", *pairs, *pairs]))
+            assert service.tasks(pack([form.encode(), b"0", b"1", b"4", *pairs, *pairs]))
 
 
 def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:

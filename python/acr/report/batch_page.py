@@ -11,10 +11,12 @@ from urllib.parse import quote
 
 from acr import layout
 from acr.evaluation import mcnemar, why_of, wilson
+from acr.layout import numbers
 from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markdown import escaped, plain_line
 from acr.report.markup import Html, fold, join, page, section, table, tag
+from acr.report.parse_diff import count_changed
 from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
 from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, error_of, kind_of, status_words, verdict_of
 
@@ -22,6 +24,7 @@ MAX_ROWS = 10_000
 _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
 _MAX_FAILING = 3  # maximum failing tests that a row names
 _MAX_WHY = 240  # maximum characters of a reason in a row
+_MAX_NOT_BEGUN = 10  # maximum names of tasks that were not begun
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
 
@@ -40,6 +43,10 @@ class Task:
     failure: str = ""  # class of its error, or of the fault that the grading found
     cost: int = 0
     calls: int = 0
+    spent: dict[str, Any] = field(default_factory=dict)  # tokens and costs, as in cost.json
+    attempts: int = 0
+    repo: str = ""
+    patch_lines: int = 0  # lines that its patch adds or removes
     run_seconds: float = 0
     grade_seconds: float = 0
     page: str = ""  # the page of its run, from the batch's folder
@@ -91,9 +98,13 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
         task.run_why = line_of(error_of(found) or member(found, "why"), 1000) or task.run_why
         if task.verdict not in SCRIPT_VERDICTS:
             task.status = line_of(member(found, "status"), 60) or task.status
+        task.patch_lines = count_changed(member(found, "patch"))
     else:
         task.cost = number_of(member(found, "total", "cost_microusd"))
         task.calls = number_of(member(found, "total", "calls"))
+        told = (member(found, key) for key in ("total", "by_stage"))
+        task.spent, stages = (each if isinstance(each, dict) else {} for each in told)
+        task.attempts = len({numbers(layout.ATTEMPT, name.partition("/")[0]) for name in stages} - {None})
 
 
 def _take_summary(found: dict[str, Task], summary: object) -> None:
@@ -106,6 +117,8 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task.ended = line_of(row.get("status"), 60)
         task.status = task.status or task.ended
         task.run_why = task.run_why or line_of(row.get("error"), 1000)
+        task.repo = line_of(row.get("repo"), 300)
+        task.spent = task.spent or (row["cost"] if isinstance(row.get("cost"), dict) else {})
     for name, row in instances.items() if isinstance(instances, dict) else ():
         task = _task(found, name)
         task.grade_seconds = seconds_of(member(row, "seconds"))
@@ -131,10 +144,31 @@ def _task(found: dict[str, Task], name: object) -> Task:
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
 
+def _wanted(files: dict[str, bytes]) -> set[str] | None:
+    """The names of the tasks to include; None: all."""
+    return set(files["(instances)"].decode("utf-8", "replace").split("\n")) if "(instances)" in files else None
+
+
+def not_begun_of(files: dict[str, bytes], tasks: list[Task]) -> list[str]:
+    """The tasks of a batch, by the notes of the batch and its shards, that have no run and no result."""
+    wanted, known = _wanted(files), {task.name for task in tasks}
+    listed = (member(load(data), "tasks") for name, data in files.items() if name.endswith(f"/{layout.LIVE}"))
+    names = [line_of(name, 200) for each in listed if isinstance(each, list) for name in each if isinstance(name, str)]
+    left = [name for name in dict.fromkeys(names) if name not in known and (wanted is None or name in wanted)]
+    return left[:MAX_ROWS] if len(tasks) < MAX_ROWS else []
+
+
+def _not_begun(about: object) -> str:
+    """How many tasks were not begun, and the first names; "" if there are none."""
+    names = member(about, "not_begun") or []
+    more = f" and {len(names) - _MAX_NOT_BEGUN} more" if len(names) > _MAX_NOT_BEGUN else ""
+    return f"{count_of(len(names), 'task')} not begun: {', '.join(names[:_MAX_NOT_BEGUN])}{more}" if names else ""
+
+
 def tasks_of(files: dict[str, bytes]) -> list[Task]:
     """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS. The
     input "(instances)" is no file of the folder: if it is given, it lists the tasks to include."""
-    wanted = set(files["(instances)"].decode("utf-8", "replace").split("\n")) if "(instances)" in files else None
+    wanted = _wanted(files)
     found: dict[str, Task] = {}
     for name, data in files.items():
         folder, _, inside = name.partition("/")
@@ -320,7 +354,8 @@ def render_batch(
     about: object = None,
     other: object = None,
 ) -> str:
-    """The page, as text. `about`, `other`: objects with folder, models, dataset, run_id and date of the folders, or nothing."""
+    """The page, as text. `about`, `other`: objects with folder, models, dataset, run_id, date and (only `about`) the names
+    of tasks not begun, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     kinds = [kind_of(name) for name, _ in _counts(tasks)]
     total = usd(sum(task.cost for task in tasks))
@@ -345,7 +380,8 @@ def render_batch(
     resolved = sum(task.grade == "resolved" for task in tasks)
     title = count_of(len(tasks), "task") + (f", {resolved} resolved" if _graded(tasks) else "")
     made = _about(about)
-    return page(f"{title}: {made}" if made else title, tag("p", said), sections, version, is_live)
+    top = join(tag("p", line) for line in (said, _not_begun(about)) if line)
+    return page(f"{title}: {made}" if made else title, top, sections, version, is_live)
 
 
 def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
@@ -372,7 +408,7 @@ def _markdown_table(rows: list[list[str]]) -> str:
 def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
     """Models, data set and evaluation, a line for each task, then the totals."""
     lines = [*_aligned(_table_of(tasks, is_compared)), *_aligned(_crossed(tasks))]
-    ends = [f"{_sums(tasks)}{_rate(tasks)}", _compared(tasks)[0] if is_compared else ""]
+    ends = [f"{_sums(tasks)}{_rate(tasks)}", _not_begun(about), _compared(tasks)[0] if is_compared else ""]
     return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
 
 
@@ -384,6 +420,7 @@ def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
     listed = _markdown_table(_table_of(tasks, is_compared))
     compared = f"{_compared(tasks)[0]}\n\n" if is_compared else ""
+    compared += f"{escaped(_not_begun(about))}\n\n" if _not_begun(about) else ""
     return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{crossed}{compared}{listed}"
 
 
@@ -403,7 +440,36 @@ def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[s
         "counts": dict(_counts(tasks)),
         "cost_microusd": sum(t.cost for t in tasks),
         "tasks": rows,
+        "not_begun": member(about, "not_begun") or [],
     }
+
+
+_AMOUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "charged_microusd")
+_HEAD = (
+    *("instance_id", "repository", "state", "verdict", "resolved", "reason", "attempts", *_AMOUNTS[:4]),
+    *("cost_usd", "charged_usd", "seconds", "patch_lines", "model"),
+)
+
+
+def _csv_cell(value: object) -> str:
+    """A spreadsheet would run a text that begins like a formula, so such a text gets an apostrophe."""
+    text = f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@") else str(value)
+    return '"{}"'.format(text.replace('"', '""')) if re.search(r'[",\r\n]', text) else text
+
+
+def batch_csv(tasks: list[Task], about: object) -> str:
+    """A row for each task, as CSV by RFC 4180, for spreadsheets and data frames."""
+    models, unbegun = member(about, "models"), member(about, "not_begun") or []
+    model = "+".join(line_of(each, 200) for each in models) if isinstance(models, list) else ""
+    rows: list[list[object]] = [list(_HEAD)]
+    for task in tasks:
+        spent = [number_of(task.spent.get(key)) for key in _AMOUNTS]
+        graded = {"": "", "resolved": "true"}.get("" if task.audited else task.grade, "false")
+        named = [task.name, task.repo, task.ended or task.outcome, task.verdict, graded, _why_with_tests(task)]
+        usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
+        rows.append([*named, task.attempts, *spent[:4], *usd_of, f"{task.seconds:.3f}", task.patch_lines, model])
+    rows += [[name, "", "not_begun", *[""] * (len(_HEAD) - 3)] for name in unbegun]
+    return "".join(f"{','.join(map(_csv_cell, row))}\r\n" for row in rows)
 
 
 def _is_error(task: Task) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from acr.report.plain import text_of
+
+_MAX_DIFF = 4_000_000  # maximum characters of a diff whose lines are counted
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)")
 
 
@@ -65,6 +68,12 @@ def parse(diff: str) -> list[FileDiff]:
             left = [int(found[2] or 1), int(found[4] or 1)]
             files[-1].hunks.append(Hunk(int(found[1]), int(found[3]), found[5].strip()))
     return files
+
+
+def count_changed(diff: object) -> int:
+    """How many lines a diff in foreign JSON adds or removes."""
+    files = parse(text_of(diff, _MAX_DIFF))
+    return sum(file.count_lines(mark) for file in files for mark in "+-")
 
 
 @dataclass(frozen=True)

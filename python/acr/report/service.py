@@ -58,7 +58,8 @@ def tasks(argument: bytes) -> bytes:
     form, version, compared, count, *fields = unpack(argument)
     split, is_compared = int(count) * 2, compared == b"1"
     files = _pairs(fields[:split])
-    found, about = batch_page.tasks_of(files), load(files.get("(about)"))
+    found, told = batch_page.tasks_of(files), load(files.get("(about)"))
+    about = {**(told if isinstance(told, dict) else {}), "not_begun": batch_page.not_begun_of(files, found)}
     others = _pairs(fields[split:])
     other = load(others.get("(about)"))
     if is_compared:
@@ -70,5 +71,6 @@ def tasks(argument: bytes) -> bytes:
         b"markdown": lambda: batch_page.batch_markdown(found, is_compared, about),
         b"json": lambda: _json(batch_page.batch_summary(found, is_compared, about)),
         b"junit": lambda: junit.render_junit("acr-host", batch_page.batch_cases(found)),
+        b"csv": lambda: batch_page.batch_csv(found, about),
     }
     return made[form]().encode("utf-8", "replace")
