@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -451,10 +453,9 @@ _HEAD = (
 )
 
 
-def _csv_cell(value: object) -> str:
+def _csv_cell(value: object) -> object:
     """A spreadsheet would run a text that begins like a formula, so such a text gets an apostrophe."""
-    text = f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@") else str(value)
-    return '"{}"'.format(text.replace('"', '""')) if re.search(r'[",\r\n]', text) else text
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@") else value
 
 
 def batch_csv(tasks: list[Task], about: object) -> str:
@@ -469,7 +470,9 @@ def batch_csv(tasks: list[Task], about: object) -> str:
         usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
         rows.append([*named, task.attempts, *spent[:4], *usd_of, f"{task.seconds:.3f}", task.patch_lines, model])
     rows += [[name, "", "not_begun", *[""] * (len(_HEAD) - 3)] for name in unbegun]
-    return "".join(f"{','.join(map(_csv_cell, row))}\r\n" for row in rows)
+    text = io.StringIO()
+    csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)
+    return text.getvalue()
 
 
 def _is_error(task: Task) -> bool:
