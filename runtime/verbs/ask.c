@@ -219,5 +219,6 @@ const AcrVerb acr_verb_ask = {
     .uses_network = true,
     .examples = {{"Check a key and a model with one question",
                   "ask --model openai/gpt-4.1 --max-cost 0.05 'Are you there?'"}},
+    .exits = "0 the answer is complete, 1 it is not",
     .run = run_ask,
 };

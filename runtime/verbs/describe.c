@@ -34,11 +34,11 @@ static AcrJson *describe_verb(const AcrVerb *verb)
     for (const AcrExample *at = verb->examples; at->task; at++)
         acr_json_append(examples, acr_json_of(ACR_STRING("task", at->task),
                                               ACR_STRING("words", at->words), NULL));
-    return acr_json_of(ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
-                       ACR_STRING("summary", verb->summary),
-                       ACR_STRING("arguments", verb->arguments),
-                       ACR_STRING("arguments_note", verb->arguments_note),
-                       ACR_JSON("options", options), ACR_JSON("examples", examples), NULL);
+    return acr_json_of(
+        ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
+        ACR_STRING("summary", verb->summary), ACR_STRING("arguments", verb->arguments),
+        ACR_STRING("arguments_note", verb->arguments_note), ACR_STRING("exits", verb->exits),
+        ACR_JSON("options", options), ACR_JSON("examples", examples), NULL);
 }
 
 static int start_describe(AcrHost *host, int argc, char **argv)

@@ -314,5 +314,6 @@ const AcrVerb acr_verb_doctor = {
     .takes = ACR_FOR_DOCTOR,
     .uses_network = true,
     .examples = {{"Check this machine and a key", "doctor --model openai/gpt-4.1 --online"}},
+    .exits = "0 no check failed, 3 a check failed",
     .run = run_doctor,
 };

@@ -172,5 +172,7 @@ const AcrVerb acr_verb_eval = {
     .examples = {{"Grade predictions without a container engine",
                   "eval --dataset tasks.jsonl --predictions preds.jsonl --run-id 1 --out out "
                   "--sandbox environment --repos repos"}},
+    .exits =
+        "0 the predictions are graded, resolved or not, 3 some could not be graded on this machine",
     .run = run_eval,
 };

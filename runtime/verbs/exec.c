@@ -155,5 +155,7 @@ const AcrVerb acr_verb_exec = {
                   "exec -- python3 -m pytest -q tests/test_add.py"},
                  {"The same with a patch applied",
                   "exec --patch patch.diff -- python3 -m pytest -q tests/test_add.py"}},
+    .exits = "that of CMD, or 124 timeout, 125 broken sandbox, 128+N signal N; with --json, 0 "
+             "unless acr-host fails",
     .run = run_exec,
 };

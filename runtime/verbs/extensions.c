@@ -225,5 +225,6 @@ const AcrVerb acr_verb_extensions = {
     .arguments_note = "default: list what is loaded",
     .examples = {{"Write an extension to start from", "extensions new notes.py"},
                  {"Run the tests of an extension", "extensions test notes.py --repo ~/project"}},
+    .exits = "1 a test failed, 2 an extension cannot be loaded",
     .run = run_extensions,
 };

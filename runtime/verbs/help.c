@@ -1,15 +1,22 @@
 /* Prints `acr-host VERB --help` from the table of options, in groups: the common options, which fit
  * on a screen, or with --help-all all options. */
 #include <string.h>
+#include <unistd.h>
 
+#include "verbs/screen.h"
 #include "verbs/verbs_private.h"
 
-#define COLUMN 32 /* column where the help of an option begins */
+#define COLUMN 32       /* column where the help of an option begins */
+#define NARROW_COLUMN 8 /* the same, on a line of its own, because the terminal is narrow */
 #define SHOWN_EXAMPLES 2
 
 static void add_option_row(GString *text, const char *left, const char *help)
 {
-    g_string_append_printf(text, "  %-*s%s%s\n", COLUMN - 3, left, " ", help);
+    guint width = acr_screen_width(STDOUT_FILENO);
+    if (width > 0 && width < 2 * COLUMN)
+        g_string_append_printf(text, "  %s\n%*s%s\n", left, NARROW_COLUMN, "", help);
+    else
+        g_string_append_printf(text, "  %-*s%s%s\n", COLUMN - 3, left, " ", help);
 }
 
 char *acr_option_values(const AcrOption *option)
@@ -77,5 +84,7 @@ char *acr_help_text(const AcrVerb *verb, bool is_all)
     for (guint i = 0; verb->examples[i].task && (is_all || i < SHOWN_EXAMPLES); i++)
         g_string_append_printf(text, "  # %s\n  acr-host %s\n", verb->examples[i].task,
                                verb->examples[i].words);
+    if (verb->exits)
+        g_string_append_printf(text, "\nExit codes: %s.\n", verb->exits);
     return g_string_free(text, FALSE);
 }

@@ -12,6 +12,7 @@
 #define ENDING ".md"
 #define SKILL "skill"
 #define TOPICS_A_LINE 4
+#define TOPIC_WIDTH 18
 #define SKILL_PATH "skills/acr-host/SKILL" ENDING
 
 static gint compare_topics(gconstpointer a, gconstpointer b)
@@ -61,10 +62,12 @@ char *acr_usage_text(const AcrHost *host)
     g_string_append(text,
                     "\nacr-host VERB --help describes a verb, acr-host help TOPIC prints a guide; "
                     "acr-host --version prints the version.\nTopics:\n");
+    guint width = acr_screen_width(STDOUT_FILENO),
+          n = width ? CLAMP(width / TOPIC_WIDTH, 1, TOPICS_A_LINE) : TOPICS_A_LINE;
     for (guint i = 0; i < topics->len; i++) {
-        bool is_last = i % TOPICS_A_LINE == TOPICS_A_LINE - 1 || i + 1 == topics->len;
-        g_string_append_printf(text, is_last ? "%s%s\n" : "%s%-18s",
-                               i % TOPICS_A_LINE ? "" : "    ", (char *)topics->pdata[i]);
+        bool is_last = i % n == n - 1 || i + 1 == topics->len;
+        g_string_append_printf(text, "%s%-*s%s", i % n ? "" : "    ", is_last ? 0 : TOPIC_WIDTH,
+                               (char *)topics->pdata[i], is_last ? "\n" : "");
     }
     g_string_append(text, "\nExit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a "
                           "ceiling was reached, 130 interrupted.\n");

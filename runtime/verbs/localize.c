@@ -115,5 +115,6 @@ const AcrVerb acr_verb_localize = {
     .uses_network = true,
     .examples = {{"Rank methods by a failing test",
                   "localize --failing-test tests/test_add.py::test_add"}},
+    .exits = "1 no test fails",
     .run = run_localize,
 };

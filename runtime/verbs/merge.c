@@ -65,5 +65,6 @@ const AcrVerb acr_verb_merge = {
     .takes = ACR_FOR_MERGE,
     .arguments = "OUT",
     .examples = {{"Make one result of all shards", "merge out"}},
+    .exits = "1 a shard is missing",
     .run = run_merge,
 };

@@ -122,5 +122,6 @@ const AcrVerb acr_verb_patch = {
     .arguments = "[FILE…]",
     .arguments_note = "files with answers of a model; without FILE, or with -, read standard input",
     .examples = {{"Turn a model's saved answer into a diff", "patch --repo ~/project answer.md"}},
+    .exits = "0 each answer became a diff, 1 an answer did not",
     .run = run_patch,
 };

@@ -592,5 +592,6 @@ const AcrVerb acr_verb_search = {
                  {"Find text in files of one name", "search code 'def save(' --in models.py"},
                  {"Make a call as models do",
                   "search --json 'search_method_in_class(\"save\", \"Model\")'"}},
+    .exits = "0 each call found something, 1 a call found nothing, 2 a call is wrong",
     .run = run_search,
 };

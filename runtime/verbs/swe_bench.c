@@ -324,5 +324,7 @@ const AcrVerb acr_verb_swe_bench = {
     .examples = {{"Run a benchmark, four tasks at once, and grade each patch in its container",
                   "swe-bench --dataset tasks.jsonl --repos repos --model openai/gpt-4.1 --out out "
                   "--jobs 4 --grade"}},
+    .exits = "0 a patch that its run did not refuse, 1 no such patch, 3 a task failed, 4 a ceiling "
+             "stopped a task",
     .run = run_swe_bench,
 };

@@ -207,5 +207,7 @@ const AcrVerb acr_verb_tests = {
     .takes = ACR_FOR_TESTS,
     .uses_network = true,
     .examples = {{"Report which tests a patch breaks and fixes", "tests --patch patch.diff"}},
+    .exits = "0 a test passes and the patch breaks none, 1 none passes, the patch breaks one, or "
+             "it is unclear",
     .run = run_tests_verb,
 };

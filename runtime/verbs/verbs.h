@@ -24,6 +24,7 @@ struct AcrVerb {
     const char *arguments;
     const char *arguments_note; /* what the arguments mean, for --help; NULL if it is obvious */
     AcrExample examples[5];     /* for --help and the manual page; ends with an empty one */
+    const char *exits;          /* the exit codes that differ from the general ones; NULL if none */
     bool is_command;            /* the arguments are a command after "--" */
     bool uses_network;
     /* Performs the verb; returns an AcrExit, or for `exec` the command's exit code. `host` has the

@@ -31,5 +31,6 @@ const AcrVerb acr_verb_verify = {
     .examples = {{"Prove your uncommitted changes by a script that fails without them",
                   "verify --script reproduce.py"},
                  {"Prove a patch", "verify --script reproduce.py --patch fix.diff"}},
+    .exits = "0 the script proves the patch, or --validate accepts it, 1 otherwise",
     .run = verify_patch,
 };

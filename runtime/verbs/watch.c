@@ -196,5 +196,6 @@ const AcrVerb acr_verb_watch = {
     .takes = ACR_FOR_WATCH,
     .arguments = "[OUT]",
     .examples = {{"Follow a running batch, also in a browser", "watch out --serve"}},
+    .exits = "0 every run finished, 1 a run did not; with --once, always 0",
     .run = run_watch,
 };

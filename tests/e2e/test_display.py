@@ -160,6 +160,16 @@ def test_mcp_on_a_terminal_says_how_to_connect_it(host: Host, sample_repo: Repo)
     assert "claude mcp add acr-host" in text and '"mcpServers"' in text
 
 
+def test_help_on_a_narrow_terminal_has_its_texts_on_lines_of_their_own(host: Host) -> None:
+    narrow, wide = (on_screen(host, "exec", "--help", columns=columns).lines for columns in (60, 80))
+    at = narrow.index("      --memory MB")
+    assert narrow[at + 1 : at + 3] == [
+        "        Limit the total memory of the command's processes to",
+        "        MB megabytes (default: 2048)",
+    ]
+    assert "      --memory MB               Limit the total memory of the command's" in wide
+
+
 def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     run = arguments(sample_repo.path, tmp_path / "out")
     first = host.run(*run).check()

@@ -38,7 +38,8 @@ def test_each_verb_has_a_page_with_each_option(share: Path, told: dict[str, Any]
     assert len(told["verbs"]) + 1 == len(list(folder.iterdir()))
     for verb in told["verbs"]:
         page = gzip.decompress((folder / f"acr-host-{verb['name']}.1.gz").read_bytes()).decode()
-        assert page.startswith(f".TH ACR-HOST-{verb['name'].upper()} 1 ") and ".SH EXIT STATUS" in page
+        assert page.startswith(f".TH ACR-HOST-{verb['name'].upper()} 1 ")
+        assert (verb["exits"] or "") in page.replace("\\-", "-").partition(".SH EXIT STATUS\n")[2]
         (examples,) = re.findall(r"\.SH EXAMPLES\n(.*?)\.SH", page.replace("\\-", "-"), re.S)
         commands = re.findall(rf"^\\fBacr-host {verb['name']}( .*)?\\fR$", examples, re.M)
         known = {option["name"] for option in verb["options"]}
@@ -77,6 +78,11 @@ def test_shells_complete_verbs_options_and_values(share: Path) -> None:
     assert "search" in complete(share, "config", "s") and complete(share, "extensions", "n") == ["new"]
     assert complete(share, "s", "--li") == ["--limit", "--list"] and "--help-all" in complete(share, "run", "--help")
     assert complete(share, "run", "--sandbox", "b") == ["bubblewrap"]
+    assert (
+        "openai/gpt-4.1"
+        in complete(share, "ask", "-m", "openai/gpt-4")
+        == complete(share, "run", "--model", "openai/gpt-4")
+    )
     assert "--dry-run" in complete(share, "run", "--") and "--dry-run" not in complete(share, "search", "--")
     checks = {"zsh": "zsh/vendor-completions/_acr-host", "fish": "fish/vendor_completions.d/acr-host.fish"}
     for shell, place in checks.items():

@@ -1,4 +1,4 @@
-"""Writes the manual pages and the completions for bash, zsh and fish from the program's table of options.
+"""Writes the manual pages and the completions for bash, zsh and fish from the program's tables of options and prices.
 
 usage: write.py PROGRAM FOLDER; the same program gives the same bytes.
 """
@@ -55,9 +55,10 @@ def _options(options: list[Row]) -> Iterator[str]:
         yield f".TP\n{letter}\\fB\\-\\-{roff(option['name'])}\\fR{argument}\n{roff(help_of(option))}\n"
 
 
-def _page(name: str, version: str, summary: str, body: str) -> str:
+def _page(name: str, version: str, summary: str, body: str, own_exits: str | None = None) -> str:
     head = f'.TH {name.upper()} 1 "" "acr-host {version}" "User Commands"\n'
-    exits = "".join(f".TP\n.B {code}\n{roff(text)}.\n" for code, text in EXITS)
+    exits = f"Of this verb: {roff(own_exits)}. Otherwise:\n" if own_exits else ""
+    exits += "".join(f".TP\n.B {code}\n{roff(text)}.\n" for code, text in EXITS)
     return f"{head}.SH NAME\n{roff(name)} \\- {roff(summary)}\n{body}.SH EXIT STATUS\n{exits}"
 
 
@@ -70,7 +71,9 @@ def verb_page(verb: Row, version: str) -> str:
     body += "".join(_options(verb["options"])) + ".SH EXAMPLES\n"
     body += "".join(f".TP\n{roff(one['task'])}:\n\\fBacr\\-host {roff(one['words'])}\\fR\n" for one in verb["examples"])
     summary = verb["summary"][0].lower() + verb["summary"][1:]
-    return _page(f"acr-host-{verb['name']}", version, summary, body + ".SH SEE ALSO\n.BR acr\\-host (1)\n")
+    return _page(
+        f"acr-host-{verb['name']}", version, summary, body + ".SH SEE ALSO\n.BR acr\\-host (1)\n", verb["exits"]
+    )
 
 
 def _variables(told: Row) -> dict[tuple[str, str], list[str]]:
@@ -101,6 +104,12 @@ def main_page(told: Row) -> str:
 # ---- Completions ----
 
 ACTIONS = {"extensions": "new test"}  # the words that may be the first argument of a verb
+PRICES = Path(__file__).resolve().parents[2] / "native" / "money" / "price_table.json"
+
+
+def models() -> str:
+    """The names of the models whose prices are known."""
+    return " ".join(sorted(set(json.loads(PRICES.read_text("utf-8"))) - {"sample_spec"}))
 
 
 def arguments_of(told: Row) -> dict[str, str]:
@@ -121,7 +130,7 @@ def patterns_of(verb: Row, option: Row) -> str:
 
 
 def bash(told: Row) -> str:
-    """Completes verbs, options, and the values of options that have a few values; for other options, files."""
+    """Completes verbs, options, models, and the values of options that have a few values; for other options, files."""
     verbs = told["verbs"]
     cases = "".join(
         f'    {pattern_of(verb)}) words="{" ".join("--" + row["name"] for row in verb["options"])} --help --help-all" ;;\n'
@@ -146,7 +155,8 @@ _acr_host() {{
     return
   fi
   case $verb:$previous in
-{first}{values}  esac
+{first}{values}    *:--model|*:-m|*:--fallback-model) words="{models()}" ;;
+  esac
   if [ -z "$words" ] && [[ $current == -* ]]; then
     case $verb in
 {cases}    esac
@@ -170,6 +180,7 @@ def _zsh_option(option: Row) -> str:
     value = ""
     if option["argument"]:
         action = f"({option['words'].replace('|', ' ')})" if option["words"] else "_files"
+        action = "{_multi_parts / models}" if option["argument"] == "MODEL" else action
         value = f":{_single(option['argument'].replace(':', ''))}:{action}"
     return f"'*--{option['name']}[{help_text}]{value}'"
 
@@ -190,6 +201,7 @@ def zsh(told: Row) -> str:
     return f"""#compdef acr-host
 _acr_host() {{
   local -a verbs=({names} 'help:Print a guide, or the help of a verb')
+  local -a models=({models()})
   if (( CURRENT == 2 )); then
     _describe verb verbs
     return
@@ -207,7 +219,7 @@ _acr_host "$@"
 
 def fish(told: Row) -> str:
     """The same."""
-    lines = ["# fish completion of acr-host"]
+    lines = ["# fish completion of acr-host", f"set -g __acr_host_models {models()}"]
     for verb in told["verbs"]:
         lines.append(
             f"complete -c acr-host -n __fish_use_subcommand -f -a {verb['name']} -d '{_fish(verb['summary'])}'"
@@ -219,6 +231,8 @@ def fish(told: Row) -> str:
             value = (
                 f" -x -a '{option['words'].replace('|', ' ')}'"
                 if option["words"]
+                else " -x -a '$__acr_host_models'"
+                if option["argument"] == "MODEL"
                 else " -r"
                 if option["argument"]
                 else ""
