@@ -412,9 +412,7 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
     g_autofree char *text = acr_redact_line(failure->message ? failure->message : "failed",
                                             self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
     self->report.window = failure->window;
-    g_autofree char *tries = self->report.tries->len > 1
-                                 ? g_strdup_printf("; tried %u times", self->report.tries->len)
-                                 : g_strdup("");
+    g_autofree char *tries = acr_spend_tries_text(self->report.tries, self->authority);
     bool is_keyless =
         failure->code == ACR_LLM_ERROR_AUTH && acr_endpoint_is_anonymous(&self->endpoint);
     open_breaker(call, failure, text);

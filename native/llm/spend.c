@@ -299,3 +299,21 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
     attempt->charged_tokens = attempt->reserved_tokens;
     return true;
 }
+
+char *acr_spend_tries_text(const GArray *tries, const char *authority)
+{
+    gint64 pico = 0;
+    GString *text = g_string_new(NULL);
+    if (tries->len > 1)
+        g_string_append_printf(text, "; tried %u times", tries->len);
+    for (guint i = 0; i < tries->len; i++) {
+        const AcrModelTry *attempt = &g_array_index(tries, AcrModelTry, i);
+        pico += attempt->status >= 400 ? attempt->charged_pico : 0;
+    }
+    if (pico > 0)
+        g_string_append_printf(text,
+                               "; %.6f USD charged, because %s is not the provider's own "
+                               "address, and may bill what it refuses",
+                               (double)acr_microusd(pico) / 1e6, authority);
+    return g_string_free(text, FALSE);
+}

@@ -63,3 +63,6 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
  * the reservation stays and is charged; the call fails only if the try cost more. */
 bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
                       AcrModelTry *attempt, GError **error) ACR_MUST_USE;
+/* Returns the end of the message about a call that failed after these tries (AcrModelTry), owned:
+ * how many there were, and why the budget was charged for those that the server rejected. */
+char *acr_spend_tries_text(const GArray *tries, const char *authority) ACR_MUST_USE;

@@ -42,6 +42,11 @@ __all__ = [
     "verify",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
 _WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceiling

@@ -25,7 +25,6 @@ GQuark acr_extensions_error_quark(void);
 #define ACR_EXTENSION_MAX_SOURCE (1u * 1024 * 1024) /* maximum size of a source file in bytes */
 #define ACR_EXTENSION_MAX_ANSWER (4u * 1024 * 1024) /* maximum size of an answer in bytes */
 #define ACR_EXTENSION_MAX_HOOKS 50u                 /* maximum number of functions of each kind */
-#define ACR_EXTENSION_TIMEOUT_MS 30000              /* default time limit of one call */
 /* Environment variables with this prefix, and a few that programs need, are passed to
  * extensions. */
 #define ACR_EXTENSION_PREFIX "ACR_EXTENSION_"

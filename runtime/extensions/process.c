@@ -59,9 +59,9 @@ static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gi
     if (reply == ACR_PEER_INTERRUPTED)
         return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_INTERRUPTED,
                              "interrupted");
-    *out = reply == ACR_PEER_LATE
-               ? failure("the call took longer than %g s", (double)timeout_ms / 1000)
-               : failure("its process %s", how);
+    *out = reply == ACR_PEER_LATE ? failure("the call took longer than %g s (--extension-time)",
+                                            (double)timeout_ms / 1000)
+                                  : failure("its process %s", how);
     return true;
 }
 

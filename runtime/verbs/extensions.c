@@ -32,7 +32,7 @@ bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char 
 bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     AcrExtensionOptions options = {
-        .exe = host->exe, .timeout_ms = ACR_EXTENSION_TIMEOUT_MS, .interrupt = host->interrupt};
+        .exe = host->exe, .timeout_ms = spec->extension_ms, .interrupt = host->interrupt};
     return acr_extensions_locate(spec->extensions, &options, error);
 }
 

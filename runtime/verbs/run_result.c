@@ -18,8 +18,9 @@ static void add_tiers(GString *line, const AcrCostSum *cost)
                                (double)acr_microusd(cost->standard_pico) / 1e6);
 }
 
-/* Describes the usage of the run in one line; owned; NULL if the usage is unknown. */
-static char *cost_line(const AcrCostSum *cost)
+/* Describes the usage of the run in one line; owned; NULL if the usage is unknown. `is_cut`: an
+ * error ended a run that may have sent a call, which the sum of the answers does not show. */
+static char *cost_line(const AcrCostSum *cost, bool is_cut)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
     if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
@@ -54,7 +55,7 @@ static char *cost_line(const AcrCostSum *cost)
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
                            (double)cost->wait_ms / 1000, cost->retries,
                            cost->retries == 1 ? "retry" : "retries");
-    if (cost->calls > 0 && cost->replayed_calls == cost->calls)
+    if (cost->calls > 0 && cost->replayed_calls == cost->calls && !is_cut)
         g_string_append(line, " (from the recorded run; nothing was sent)");
     else if (cost->replayed_calls > 0)
         g_string_append_printf(line, "; %" G_GUINT64_FORMAT " of the calls replayed",
@@ -280,7 +281,9 @@ static void say_how_to_resume(const AcrHost *host, const AcrRunResult *result, c
 int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                          const GError *error, AcrConsole *console)
 {
-    g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
+    bool is_cut = error && spec->verb != ACR_FOR_REPLAY;
+    g_autofree char *cost =
+        result->was_finished || spec->quiet ? NULL : cost_line(&result->cost, is_cut);
     acr_console_end(console);
     tell_result(spec, result, error, console);
     AcrOut out = print_patch_or_script(spec, result);

@@ -219,7 +219,7 @@ def test_attempts_are_the_requests_sent(ask: Ask, server: LoopbackOpenAI) -> Non
     assert ask.json("hi")["attempts"] == 4
     server.fail(*[busy] * 3)
     failed = ask.json("--retries", 2, "hi", exit=3)["error"]
-    assert failed["attempts"] == 3 and failed["message"].endswith("; tried 3 times")
+    assert failed["attempts"] == 3 and "; tried 3 times; " in failed["message"]
     assert len(server.requests) == 7
 
 

@@ -80,7 +80,8 @@ def _worst_case(host: Host, folder: Path) -> int:
     """The amount that one such call reserves."""
     ledger = folder / "one.jsonl"
     with LyingServer(["500"], ledger, PRICE) as server:
-        host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(3)
+        refused = host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(3)
+        assert " USD charged, because 127.0.0.1:" in refused.rows()[0]["error"]["message"]
         return server.billable
 
 

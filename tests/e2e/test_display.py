@@ -140,14 +140,16 @@ def test_a_chosen_folder_is_in_the_commands_to_go_on(
     """The printed commands work as printed, and resume without repeating a call."""
     server = loopback_openai(script_lines())
     refused = Failure("status", 401, {}, {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}})
-    server.fail(refused, at=CALLS - 1)
+    server.fail(refused, refused, at=CALLS - 1)
     state = {"XDG_STATE_HOME": str(tmp_path / "state state")}
     run = [word for word in arguments(sample_repo.path, "", model=server.model) if word not in ("--out", "")]
     failed = host.run(*run, env=server.environment | state)
     assert failed.exit == 3, failed.told()
     [command] = [line.partition("to resume: acr-host ")[2] for line in failed.progress if "to resume: " in line]
+    again = host.run(*shlex.split(command), env=server.environment | state).check(3)
+    assert f"; {CALLS - 1} of the calls replayed" in again.err and "nothing was sent" not in again.err
     done = host.run(*shlex.split(command), env=server.environment | state).check()
-    assert len(server.requests) == CALLS + 1
+    assert len(server.requests) == CALLS + 2
     ways = [line.removeprefix("or: ") for line in done.progress if line.startswith("or: ")]
     assert ways == ["the same command with --apply", f"acr-host replay {shlex.split(command)[-1]!r}"]
     server.violations.clear()

@@ -64,7 +64,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
 IN_A_RUN: dict[str, tuple[str, str]] = {
     "call_raises": (HEAD + "@on('call')\ndef f(event):\n    1 / 0\n", "on:call 'f' failed: ZeroDivisionError: division by zero (line 6 in f)"),
     "call_ends": (HEAD + "@on('call')\ndef f(event):\n    os._exit(0)\n", "its process ended with exit code 0"),
-    "answer_hangs": (HEAD + "@on('answer')\ndef f(event):\n    time.sleep(1000)\n", "on:answer 'f' failed: the call took longer than 2 s"),
+    "answer_hangs": (HEAD + "@on('answer')\ndef f(event):\n    time.sleep(1000)\n", "on:answer 'f' failed: the call took longer than 2 s (--extension-time)"),
     "verdict_hangs": (HEAD + "@on('verdict')\ndef f(event):\n    os.setpgid(0, os.getpgid(os.getppid()))\n    time.sleep(1000)\n", "the call took longer than 2 s"),
     "answer_object": (HEAD + "@on('answer')\ndef f(event):\n    return object()\n", "the function must return a text or None, not object"),
     "result_exits": (HEAD + "@on('result')\ndef f(event):\n    sys.exit(1)\n", "SystemExit: 1"),

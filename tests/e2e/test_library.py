@@ -139,6 +139,7 @@ try:
     acr_host.search(sys.argv[1] + "/no", 'search_class("A")')
 except acr_host.HostError as error:
     why = [error.exit, str(error)]
+assert dir(acr_host) == acr_host.__all__
 print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, odd.failed, why]))
 """
 
