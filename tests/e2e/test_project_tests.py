@@ -384,6 +384,7 @@ def test_a_patch_with_which_the_runner_ends_is_refused(
 ) -> None:
     """Plugins and runners test themselves like this, and may end at another test each time; each test passes alone."""
     plugin = "import plug\n\nseen = []\n\n\ndef pytest_runtest_logreport(report):\n    seen.append(1)\n    plug.note(len(seen) // 3)\n"
+    plugin += "\n\ndef pytest_runtest_protocol(item):\n    return item.name == 'test_n[2]' or None\n"  # never reported
     tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(14))\ndef test_n(n):\n    assert n >= 0\n"
     repo = make_repo({"plug.py": "def note(n):\n    pass\n", "conftest.py": plugin, "tests/test_n.py": tests})
     patch = diff_of(repo, {"plug.py": f"import os\nimport time\n\n\ndef note(n):\n    {end}\n"})
