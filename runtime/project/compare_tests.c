@@ -4,28 +4,28 @@
  * suspect. If one of these behaves differently alone, all others are run alone, too. A single run
  * that contradicts the suspicion clears a suspect. So a test that fails half of the time by chance
  * is taken for a regression with a probability of at most 4^-(rounds + 1). After a run that was
- * stopped at a failure, a quick verdict is needed, so two runs of the first suspect on each tree
- * suffice, the second one alone. */
+ * stopped at a failure, or in which no test could start, a quick verdict is needed, so two runs of
+ * the first suspect on each tree suffice, the second one alone. */
 #include "project/project_private.h"
 
 #include <string.h>
 
 /* How often all suspects are run together, without and with the patch (for broken tests, or for
- * fixed tests). After a run that was stopped, the round of a single suspect is one alone, too. */
+ * fixed tests). If the verdict is to be quick, the round of a single suspect is one alone, too. */
 #define ROUNDS(work, bad_with, is_single)                                                          \
-    (!(bad_with) ? 1u : !(work)->run->is_stopped ? 4u : (is_single) ? MIN_ROUNDS : 1u)
+    (!(bad_with) ? 1u : !is_quick(work) ? 4u : (is_single) ? MIN_ROUNDS : 1u)
 #define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
 /* number of suspects that are run alone even if all rounds together agree */
-#define FIRST_ALONE(work) ((work)->run->is_stopped ? 1u : 3u)
+#define FIRST_ALONE(work) (is_quick(work) ? 1u : 3u)
 /* time kept for confirming suspects, but at most half of the whole time */
 #define CONFIRM_MS 120000
-#define ALONE(work, bad_with) ((bad_with) && !(work)->run->is_stopped ? 2u : 1u)
+#define ALONE(work, bad_with) ((bad_with) && !is_quick(work) ? 2u : 1u)
 #define SLOWER 4 /* limit: times the duration of the baseline, plus SLACK_MS */
 #define SLACK_MS 60000
 /* maximum number of suspects to confirm; further suspects stay unconfirmed */
 #define MAX_AGAIN 20u
 #define PYTEST_FAILURES 1 /* exit code of pytest and unittest after failed tests */
-#define MAX_STOPPED 3u    /* maximum number of suspects after a run that was stopped at a failure */
+#define MAX_QUICK 3u      /* maximum number of suspects if the verdict is to be quick */
 
 /* The state of the check of one patch, for broken and for fixed tests. */
 typedef struct {
@@ -43,6 +43,13 @@ typedef struct {
 static bool is_in(const GPtrArray *texts, const char *text)
 {
     return g_ptr_array_find_with_equal_func((GPtrArray *)texts, text, g_str_equal, NULL);
+}
+
+/* Returns whether one confirmed regression suffices, and further ones would cost time only. */
+static bool is_quick(const Work *work)
+{
+    return work->run->is_stopped ||
+           (work->project->is_first_enough && acr_test_run_failed_to_start(work->run));
 }
 
 static gint64 left_ms(const Work *work)
@@ -154,7 +161,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
                     GError **error)
 {
     gint64 whole_ms = left_ms(work);
-    guint rounds = 0, most = work->run->is_stopped ? MAX_STOPPED : MAX_AGAIN;
+    guint rounds = 0, most = is_quick(work) ? MAX_QUICK : MAX_AGAIN;
     for (; bad_with && suspects->len > most; g_ptr_array_set_size(suspects, suspects->len - 1))
         g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
     bool was_alone = bad_with && suspects->len == 1;

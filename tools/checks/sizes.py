@@ -40,7 +40,7 @@ BUDGETS = {
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
     "runtime/loops": 6_120,
-    "runtime/project": 2_890,
+    "runtime/project": 2_900,
     "runtime/py": 1_920,
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
