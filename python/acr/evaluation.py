@@ -44,13 +44,14 @@ def finish(argument: bytes) -> bytes:
     failures = {row["task"]: Failure(*row["sign"]) for row in run["rows"] if row.get("sign")}
     report = reports.final(run["tasks"], endings, failures, run["rules"], None)
     lines: list[str] = []
-    summary = _summary(run, graded, lines)
+    costs: list[str] = []
+    summary = _summary(run, graded, lines, costs)
     table = audit_table if all(row.get("audit") for row in graded) else _table
     told = {
         "report": json.dumps(report, indent=4) + "\n",
         "line": {**report, "summary": summary},
         "table": table(graded) if graded else "",
-        "sums": "\n".join(lines),
+        "sums": "\n".join(lines if run["quiet"] else lines + costs),
     }
     if run["results"]:
         told["results"] = json.dumps(reports.results(run["tasks"], endings, run["results"]), indent=4) + "\n"
@@ -118,7 +119,7 @@ def _table(graded: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
+def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) -> dict:
     resolved, total = sum(row["grade"] == reports.RESOLVED for row in graded), len(run["tasks"])
     audits = [row["audit"] for row in graded if row.get("audit")]
     lines.append(_audited(run, audits) if audits else _counts(run, graded))
@@ -149,11 +150,11 @@ def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
         "interval_95": wilson(resolved, total),
         "failures": failures,
     }
-    summary.update(_costs(run["rows"], lines))
+    summary.update(_costs(run["rows"], costs))
     if run["usd"] is not None:
         each = run["usd"] / resolved if resolved else None
         summary.update(usd=run["usd"], usd_per_resolved=each)
-        lines.append(f"{run['usd']:.6f} USD" + (f", {each:.6f} USD for each resolved task" if each else ""))
+        costs.append(f"{run['usd']:.6f} USD" + (f", {each:.6f} USD for each resolved task" if each else ""))
     if run["other"]:
         summary["comparison"] = _compare(run["other"], graded, lines)
     return {**summary, "instances": {row["task"]: _instance(row) for row in graded}}

@@ -319,8 +319,7 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
 static void add_sum_line(GString *text, const char *name, const Sum *sum)
 {
     g_string_append_printf(text, "%-12s %6u %12.6f %12" G_GINT64_FORMAT " %9.1f s\n", name,
-                           sum->tasks,
-                           (double)acr_microusd(MAX(sum->cost.usage.cost_pico, 0)) / 1e6,
+                           sum->tasks, (double)acr_microusd(sum->cost.charged_pico) / 1e6,
                            MAX(acr_usage_tokens(&sum->cost.usage), 0), sum->seconds);
 }
 
@@ -341,8 +340,8 @@ char *acr_batch_summary_text(const AcrBatchSummary *summary)
 {
     g_autoptr(AcrJson) statuses = count_by(summary, true, "status");
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%-12s %6s %12s %12s %11s\n", "status", "tasks", "USD", "tokens",
-                           "time");
+    g_string_append_printf(text, "%-12s %6s %12s %12s %11s\n", "status", "tasks", "USD charged",
+                           "tokens", "time");
     for (const AcrJson *at = acr_json_first(statuses); at; at = acr_json_next(at)) {
         Sum sum = sum_of(summary, true, "status", acr_json_key(at));
         add_sum_line(text, acr_json_key(at), &sum);

@@ -366,10 +366,9 @@ static int report_tools(const Tools *tools)
     const Tool *tool = tools->tool;
     g_autoptr(GString) where = g_string_new(tool->where);
     g_string_replace(where, "%s", tools->spec->out, 1);
-    if (!tools->spec->quiet)
-        acr_console_say(tools->console, ACR_TONE_PLAIN, "%u task%s: %u %s, %u %s, %u failed; %s",
-                        tools->ended, tools->ended == 1 ? "" : "s", tools->good, tool->good,
-                        tools->none, tool->none, tools->failed, where->str);
+    acr_console_say(tools->console, ACR_TONE_PLAIN, "%u task%s: %u %s, %u %s, %u failed; %s",
+                    tools->ended, tools->ended == 1 ? "" : "s", tools->good, tool->good,
+                    tools->none, tool->none, tools->failed, where->str);
     guint left = tools->instances->len - tools->ended;
     if (left)
         acr_console_say(tools->console, ACR_TONE_BAD,

@@ -56,11 +56,10 @@ AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code)
     return ACR_EXIT_ENVIRONMENT;
 }
 
-AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json, bool is_quiet)
+AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json)
 {
     g_autofree char *line = g_strconcat(result->line, "\n", NULL);
     AcrOut out = acr_out_text(as_json ? line : result->table);
-    if (!is_quiet)
-        acr_verb_tell("%s\n", result->sums);
+    acr_verb_tell("%s\n", result->sums);
     return out;
 }

@@ -59,12 +59,11 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
         g_string_append_printf(also, ", %u interrupted", result->interrupted);
     if (result->not_begun)
         g_string_append_printf(also, ", %u not started", result->not_begun);
-    if (!spec->quiet)
-        acr_console_say(console, ACR_TONE_PLAIN,
-                        "%u task%s: %u with a %s%s, %u without, %u failed%s; %s", result->tasks,
-                        result->tasks == 1 ? "" : "s", result->patches,
-                        spec->reproduce_only ? "script" : "patch", rejected->str, result->without,
-                        result->failed, also->str, place);
+    acr_console_say(console, ACR_TONE_PLAIN,
+                    "%u task%s: %u with a %s%s, %u without, %u failed%s; %s", result->tasks,
+                    result->tasks == 1 ? "" : "s", result->patches,
+                    spec->reproduce_only ? "script" : "patch", rejected->str, result->without,
+                    result->failed, also->str, place);
     if (acr_interrupted(host->interrupt)) {
         acr_console_log(console,
                         "interrupted; %u task%s not started; rerun the same command to resume",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Callable
 
@@ -154,6 +155,7 @@ def test_a_server_that_only_fails_pauses_the_batch(
     charged = -(-sum(row["pico"] for row in rows if "settle" in row) // 10**6)
     line = f"{charged / 1e6:.6f} USD charged ({charged / 1e6:.6f} USD of it for calls without an answer)"
     assert (charged > 0) == (line in paused.progress) == bool(status)
+    assert any(re.match(rf"failed +3 +{charged / 1e6:.6f} ", told) for told in paused.progress), paused.err
     (tmp_path / "out" / "summary.json").unlink()
     state = json.loads(run_host("watch", tmp_path / "out", "--once", "--json").out)
     assert state["spent"]["charged_microusd"] == charged

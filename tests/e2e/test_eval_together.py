@@ -141,10 +141,10 @@ def test_another_run_is_compared(saved: Saved, form: str) -> None:
         other = out / "m.first.json" if form == "report" else out / LOGS / "first"
     here = {**outputs(AGAIN, 10), "a__b-77": GOOD}
     del here["a__b-9"]
-    result = saved.grade(here, "again", "--compare", str(other)).check()
-    assert (
-        f"compared with '{other}': 5 gained, 1 lost, 2 in both, 1 in neither (McNemar's exact p = 0.219)" in result.err
-    )
+    compared = f"compared with '{other}': 5 gained, 1 lost, 2 in both, 1 in neither (McNemar's exact p = 0.219)"
+    assert compared in saved.grade(here, "again", "--compare", str(other)).check().err
+    quiet = saved.grade(here, "again", "--compare", str(other), "-q").check()
+    assert compared in quiet.err and "graded in" not in quiet.err and "why" in quiet.out
     compared = saved.summary(here, "again", "--compare", str(other))["comparison"]
     assert compared["gained"] == [f"a__b-{i}" for i in (3, 4, 5, 6, 7)]
     assert (compared["lost"], compared["both"], compared["neither"]) == (["a__b-0"], ["a__b-1", "a__b-2"], ["a__b-8"])
