@@ -116,11 +116,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)
  * the task's environment. Errors: those of grading, INPUT. */
 bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
                    GError **error) ACR_MUST_USE;
-/* Returns the path of the Python in a plan's environment; owned. If the environment does not exist,
- * creates it in the user's cache or, if there is no cache, in `out` (may be NULL). Errors: FAILED
- * (there is no folder), those of acr_project_environment. */
-char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
-                           gint64 deadline_us, GError **error) ACR_MUST_USE;
+/* Returns the path of the Python in a plan's environment; owned. Creates it, if needed, in the user's
+ * cache, else in `out` (may be NULL), unless that failed for another task in this process (`task`
+ * may be NULL). Errors: FAILED (there is no folder), those of acr_project_environment. */
+ACR_MUST_USE char *acr_eval_environment(const AcrHost *host, const char *out,
+                                        const AcrInstance *task, const AcrGradingPlan *plan,
+                                        gint64 deadline_us, GError **error);
 
 /* Grades `predictions` for `tasks`, several at a time, and writes the final report and the summary.
  * A rerun keeps a grade that was made from the same patch, script, image and rules. Errors: FAILED

@@ -242,8 +242,8 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
 {
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, error);
-    g_autofree char *python = tree ? acr_eval_environment(options->host, options->spec->out, plan,
-                                                          out->deadline_us, error)
+    g_autofree char *python = tree ? acr_eval_environment(options->host, options->spec->out, task,
+                                                          plan, out->deadline_us, error)
                                    : NULL;
     if (!python)
         return false;

@@ -1,5 +1,6 @@
 /* Decides where the code of a task runs: in the task's image, or in an environment on this
  * machine. */
+#include <pthread.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -75,8 +76,58 @@ bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGr
     return true;
 }
 
-char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
-                           gint64 deadline_us, GError **error)
+/* A recipe that fails takes minutes each time, so a process tries it once. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t is_ended = PTHREAD_COND_INITIALIZER;
+static GHashTable *tried; /* key -> the task that failed; "": in work; NULL: not tried */
+/* Returns the task that failed; owned. NULL: create the environment, then call end_creation. */
+static char *begin_creation(const char *key)
+{
+    pthread_mutex_lock(&lock);
+    tried = tried ? tried : g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    while (g_strcmp0(g_hash_table_lookup(tried, key), "") == 0)
+        pthread_cond_wait(&is_ended, &lock);
+    char *failed = g_strdup(g_hash_table_lookup(tried, key));
+    if (!failed)
+        g_hash_table_insert(tried, g_strdup(key), g_strdup(""));
+    pthread_mutex_unlock(&lock);
+    return failed;
+}
+
+static void end_creation(const char *key, const char *failed)
+{
+    pthread_mutex_lock(&lock);
+    g_hash_table_insert(tried, g_strdup(key), g_strdup(failed));
+    pthread_cond_broadcast(&is_ended);
+    pthread_mutex_unlock(&lock);
+}
+
+static char *create_environment(const AcrHost *host, const AcrInstance *task,
+                                const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
+                                GError **error)
+{
+    g_autoptr(AcrJson) row = acr_json_parse(task->row, strlen(task->row), NULL);
+    const char *version = acr_json_get_string(row, "version"), *id = task->instance_id;
+    g_autofree char *name = g_strdup_printf("%s %s (Python %s)", task->repo, version ? version : "",
+                                            plan->python),
+                    *failed = begin_creation(plan->key),
+                    *line = g_strdup_printf("creating the environment %s for %s", name, id);
+    if (failed)
+        return ACR_NULL(acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
+                                      "environment %s could not be created (see task %s)", name,
+                                      failed));
+    AcrProgressEvent event = {.kind = ACR_PROGRESS_NOTE, .text = line, .is_long = true};
+    if (!acr_project_has_environment(plan, cache))
+        acr_progress_tell(host->progress, event);
+    char *python = acr_project_environment(plan, cache, deadline_us, host->interrupt, error);
+    bool is_late = deadline_us > 0 && g_get_monotonic_time() >= deadline_us,
+         is_over = python || is_late || acr_interrupted(host->interrupt);
+    end_creation(plan->key, is_over ? NULL : id);
+    return python;
+}
+
+char *acr_eval_environment(const AcrHost *host, const char *out, const AcrInstance *task,
+                           const AcrGradingPlan *plan, gint64 deadline_us, GError **error)
 {
     g_autofree char *places = acr_host_default_cache("environments");
     if (!places && out)
@@ -85,5 +136,6 @@ char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradin
     if (!places)
         return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                                       "no folder for environments: set HOME or XDG_CACHE_HOME"));
-    return acr_project_environment(plan, real, deadline_us, host->interrupt, error);
+    return task ? create_environment(host, task, plan, real, deadline_us, error)
+                : acr_project_environment(plan, real, deadline_us, host->interrupt, error);
 }

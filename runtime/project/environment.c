@@ -188,6 +188,13 @@ static bool is_made(const char *ready, const char *python)
     return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;
 }
 
+bool acr_project_has_environment(const AcrGradingPlan *plan, const char *cache)
+{
+    g_autofree char *ready = g_build_filename(cache, plan->key, READY, NULL),
+                    *python = g_build_filename(cache, plan->key, "bin", "python", NULL);
+    return is_made(ready, python);
+}
+
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error)
 {

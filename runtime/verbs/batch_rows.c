@@ -47,7 +47,8 @@ static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 dea
                                    AcrGradingPlan *plan, GError **error)
 {
     return acr_eval_plan(&rows->running, rows->tasks->pdata[i], plan, error)
-               ? acr_eval_environment(rows->running.host, rows->spec->out, plan, deadline_us, error)
+               ? acr_eval_environment(rows->running.host, rows->spec->out, rows->tasks->pdata[i],
+                                      plan, deadline_us, error)
                : NULL;
 }
 

@@ -73,7 +73,7 @@ bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error)
     g_autofree char *line = g_strdup_printf("creating the environment of %s", name);
     gint64 deadline_us = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : 0;
     acr_console_await(console, line);
-    spec->python = acr_eval_environment(host, NULL, &plan, deadline_us, error);
+    spec->python = acr_eval_environment(host, NULL, NULL, &plan, deadline_us, error);
     acr_console_end(console);
     if (!spec->python) {
         g_prefix_error(error, "--environment: %s: ", name);
@@ -116,7 +116,7 @@ static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place
     workspace->snapshot =
         workspace->repo ? acr_workspace_snapshot(workspace->repo, task->base_commit, error) : NULL;
     place->python =
-        workspace->snapshot ? acr_eval_environment(host, NULL, &place->plan, 0, error) : NULL;
+        workspace->snapshot ? acr_eval_environment(host, NULL, task, &place->plan, 0, error) : NULL;
     return place->python != NULL;
 }
 

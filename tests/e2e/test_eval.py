@@ -395,10 +395,12 @@ class Project:
         self.row = ROW | {"repo": "own/project", "version": "1", "base_commit": repo.git("rev-parse", "HEAD")}
         self.row |= {"test_patch": HIDDEN, "patch": FIX, "PASS_TO_PASS": '["t::b", "t::c"]'}
         self.place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
+        self.ids = ["a__b-1"]
 
     def run(self, patch: str, how: str = "--official-only", env: dict[str, str] | None = None, **recipe: Any) -> Result:
-        lines(self.folder / "dataset.jsonl", [self.row])
-        lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
+        predicted = PREDICTION | {"model_patch": patch}
+        lines(self.folder / "dataset.jsonl", [self.row | {"instance_id": each} for each in self.ids])
+        lines(self.folder / "preds.jsonl", [predicted | {"instance_id": each} for each in self.ids])
         (self.folder / "recipes.json").write_text(json.dumps([RECIPE | recipe]))
         options = ["--sandbox", "environment", "--repos", str(self.folder / "repos")]
         options += ["--environments", str(self.folder / "recipes.json"), "--json"]
@@ -496,6 +498,18 @@ def test_an_environment_that_cannot_be_made_is_one_line(project: Project, recipe
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert said in result.err
     assert not (project.place / "report.json").exists()
+
+
+def test_a_recipe_that_fails_is_tried_once(project: Project) -> None:
+    """The other tasks name the task with the reason; a rerun tries again."""
+    project.ids = ["a__b-1", "a__b-2", "a__b-3"]
+    for _ in range(2):
+        result = project.run(FIX, env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}, pip=["no-such-package-of-ours==1"])
+        assert json.loads(result.stdout)["error_ids"] == project.ids
+        (begun,) = [line for line in result.progress if "creating the environment own/project 1 (Python " in line]
+        first = begun.rpartition(" ")[2]
+        assert result.err.count(f"could not be created (see task {first})") == 1, result.err
+        assert result.err.count("the same reason") == 1 and result.err.count("the environment of Python") == 1
 
 
 def test_a_log_without_end_is_an_error(project: Project) -> None:
