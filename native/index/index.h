@@ -235,6 +235,9 @@ GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_US
  * or `mod.Class` must match the qualname or the parts of the path. Owned array of guint32, unique,
  * in order. */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
+/* Returns the functions that `module.name` denotes, also if the module only imports them. Owned
+ * array of guint32, unique. */
+GArray *acr_index_resolve_function(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
 /* ---- Cache ---- */
 

@@ -88,10 +88,11 @@ typedef enum {
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
 #define ACR_RESOLVE_MAX_STEPS 20000 /* maximum number of steps of all walks for one name */
-/* Appends the classes that `dotted` denotes at module level of `file` to `out` (guint32), without
+/* Appends the symbols (`kind` is CLASS or FUNCTION) that `dotted` denotes at module level of `file`
+ * to `out` (guint32), without
  * repetition. Subtracts the number of its steps from `*steps`; finds nothing if no step is left. */
-AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
-                                        int *steps, GArray *out);
+AcrResolution acr_index_resolve_in_file(const AcrIndex *index, AcrSymbolKind kind, gsize file,
+                                        const char *dotted, int *steps, GArray *out);
 /* Resolves a name like acr_index_resolve_in_file, for a base of class `class_id`: looks in the
  * scopes around the class first, and never finds the class itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,

@@ -150,8 +150,22 @@ static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *n
     for (gsize i = 0; i < n && steps > 0; i++) {
         const AcrSymbol *symbol = acr_index_symbol(index, ids[i]);
         if (symbol->parent < 0 && symbol->value)
-            (void)acr_index_resolve_in_file(index, symbol->file, name, &steps, out);
+            (void)acr_index_resolve_in_file(index, ACR_SYMBOL_CLASS, symbol->file, name, &steps,
+                                            out);
     }
+}
+
+/* Follows re-exports: from `pkg.name` to the import in pkg/__init__.py. `dot` is the last one. */
+static void add_reexported(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                           const char *dot, GArray *out)
+{
+    g_autoptr(GArray) files = new_ids();
+    g_autofree char *module = g_strndup(name, (gsize)(dot - name));
+    acr_index_module_files(index, -1, module, files);
+    int steps = ACR_RESOLVE_MAX_STEPS;
+    for (guint i = 0; i < files->len; i++)
+        (void)acr_index_resolve_in_file(index, kind, g_array_index(files, guint32, i), dot + 1,
+                                        &steps, out);
 }
 
 static void add_dotted(const AcrIndex *index, const char *name, const char *dot, GArray *out)
@@ -163,14 +177,16 @@ static void add_dotted(const AcrIndex *index, const char *name, const char *dot,
             g_array_append_val(out, ids[i]);
     if (out->len > 0)
         return;
-    /* Follow re-exports: from `pkg.Class` to the import in pkg/__init__.py. */
-    g_autoptr(GArray) files = new_ids();
-    g_autofree char *module = g_strndup(name, (gsize)(dot - name));
-    acr_index_module_files(index, -1, module, files);
-    int steps = ACR_RESOLVE_MAX_STEPS;
-    for (guint i = 0; i < files->len; i++)
-        (void)acr_index_resolve_in_file(index, g_array_index(files, guint32, i), dot + 1, &steps,
-                                        out);
+    add_reexported(index, ACR_SYMBOL_CLASS, name, dot, out);
+}
+
+GArray *acr_index_resolve_function(const AcrIndex *index, const char *name)
+{
+    GArray *found = new_ids();
+    const char *dot = strrchr(name, '.');
+    if (dot)
+        add_reexported(index, ACR_SYMBOL_FUNCTION, name, dot, found);
+    return found;
 }
 
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name)

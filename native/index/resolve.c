@@ -1,4 +1,4 @@
-/* Finds the class that a dotted name denotes in a file. Looks at the classes of the file, then at
+/* Finds the class or function that a dotted name denotes in a file. Looks at those of the file, then at
  * its aliases (`Matrix = MutableDenseMatrix`), then at its imports, which are followed from module
  * to module. If a name is defined several times (in the branches of an `if`), it is unknown which
  * definition is executed last, so all definitions count.
@@ -15,7 +15,8 @@
 typedef struct {
     const AcrIndex *index;
     GArray *out;
-    gint64 self; /* id of a class that must not be found; -1: none */
+    AcrSymbolKind kind; /* CLASS or FUNCTION */
+    gint64 self;        /* id of a class that must not be found; -1: none */
     int steps;
 } Walk;
 
@@ -27,14 +28,14 @@ static const char *last_part(const char *dotted)
     return dot ? dot + 1 : dotted;
 }
 
-/* Finds the classes of the file with the qualified name `qualname`. Of several classes, only
+/* Finds the symbols of the file with the qualified name `qualname`. Of several classes, only
  * classes before the class with the resolved base count. */
-static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
+static bool symbols_in_file(Walk *walk, gsize file, const char *qualname)
 {
     gsize n;
     guint before = walk->out->len;
     const guint32 *ids =
-        acr_index_lookup_in_file(walk->index, ACR_SYMBOL_CLASS, last_part(qualname), file, &n);
+        acr_index_lookup_in_file(walk->index, walk->kind, last_part(qualname), file, &n);
     bool earlier = false;
     for (gsize i = 0; i < n; i++) {
         if (strcmp(acr_index_symbol(walk->index, ids[i])->qualname, qualname) != 0 ||
@@ -105,7 +106,7 @@ static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dott
         g_autofree char *target = import->value ? g_strconcat(import->value, rest, NULL)
                                                 : g_strdup(*rest ? rest + 1 : "");
         if (!*target)
-            continue; /* the import binds the module itself, not a class */
+            continue; /* the import binds the module itself */
         AcrResolution its = in_module(walk, file, import->module, target, depth);
         result = its == ACR_RESOLVE_UNKNOWN && i > 0 ? result : its;
     }
@@ -140,7 +141,7 @@ static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int dep
 {
     if (depth > MAX_DEPTH || walk->steps-- <= 0 || !*dotted || strlen(dotted) > MAX_NAME)
         return ACR_RESOLVE_UNKNOWN;
-    if (classes_in_file(walk, file, dotted))
+    if (symbols_in_file(walk, file, dotted))
         return ACR_RESOLVED;
     AcrResolution result = through_aliases(walk, file, dotted, depth);
     if (result == ACR_RESOLVE_UNKNOWN)
@@ -148,11 +149,11 @@ static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int dep
     return result == ACR_RESOLVE_UNKNOWN ? through_stars(walk, file, dotted, depth) : result;
 }
 
-AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
-                                        int *steps, GArray *out)
+AcrResolution acr_index_resolve_in_file(const AcrIndex *index, AcrSymbolKind kind, gsize file,
+                                        const char *dotted, int *steps, GArray *out)
 {
     int most = CLAMP(*steps, 0, MAX_STEPS);
-    Walk walk = {.index = index, .out = out, .self = -1, .steps = most};
+    Walk walk = {.index = index, .out = out, .kind = kind, .self = -1, .steps = most};
     AcrResolution result = in_file(&walk, file, dotted, 0);
     *steps -= most - MAX(walk.steps, 0);
     return result;
@@ -161,7 +162,8 @@ AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out)
 {
-    Walk walk = {.index = index, .out = out, .self = class_id, .steps = MAX_STEPS};
+    Walk walk = {
+        .index = index, .out = out, .kind = ACR_SYMBOL_CLASS, .self = class_id, .steps = MAX_STEPS};
     const AcrSymbol *klass = acr_index_symbol(index, class_id);
     if (strlen(dotted) > MAX_NAME)
         return ACR_RESOLVE_UNKNOWN;
@@ -169,7 +171,7 @@ AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, co
     for (char *dot = strrchr(scope, '.'); dot; dot = strrchr(scope, '.')) {
         *dot = 0;
         g_autofree char *qualname = g_strconcat(scope, ".", dotted, NULL);
-        if (classes_in_file(&walk, klass->file, qualname))
+        if (symbols_in_file(&walk, klass->file, qualname))
             return ACR_RESOLVED;
     }
     return in_file(&walk, klass->file, dotted, 0);

@@ -142,6 +142,16 @@ static bool is_imported(const Scan *scan, const char *name)
     return false;
 }
 
+/* True if `name` is the target's module, or a package that contains the module and may re-export
+ * the target. */
+static bool is_module_of(const AcrIndex *index, const AcrSymbol *target, const char *name)
+{
+    const char *path = acr_index_file(index, target->file)->path;
+    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+    return target->parent < 0 &&
+           (acr_search_is_module(path, name) || g_strv_contains((const char *const *)parts, name));
+}
+
 /* Judges a call on the name from..to, which may be a class, a module, or an object of unknown
  * class. */
 static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
@@ -155,9 +165,7 @@ static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
         return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
     for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
         guint32 id = g_array_index(scan->callee->targets, guint32, i);
-        const AcrSymbol *target = acr_index_symbol(index, id);
-        if (target->parent < 0 &&
-            acr_search_is_module(acr_index_file(index, target->file)->path, name))
+        if (is_module_of(index, acr_index_symbol(index, id), name))
             return USE_SURE;
     }
     return scan->callee->has_methods || is_imported(scan, name) ? USE_LIKELY : USE_NONE;
@@ -172,7 +180,10 @@ static UseKind kind_on_receiver(const Scan *scan, const char *dot)
         (end - start >= 7 && memcmp(end - 7, "super()", 7) == 0))
         return kind_on_self(scan);
     bool is_plain_name = from < end && !(from > start && from[-1] == '.');
-    return is_plain_name ? kind_on_name(scan, from, end) : USE_LIKELY;
+    /* an object has methods; the last name before the dot may be a module: `package.module.NAME` */
+    if (is_plain_name || (from < end && !scan->callee->has_methods))
+        return kind_on_name(scan, from, end);
+    return scan->callee->has_methods ? USE_LIKELY : USE_NONE;
 }
 
 static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)

@@ -194,6 +194,10 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
         g_array_unref(narrowed);
         narrowed = narrow_symbols(index, all, NULL, arg->qualifier);
     }
+    if (narrowed->len == 0) {
+        g_array_unref(narrowed);
+        narrowed = acr_index_resolve_function(index, arg->text);
+    }
     if (narrowed->len == 0 && all->len && !arg->is_whole) {
         if (notes)
             g_string_append_printf(notes, "There is no %s here; %s is shown instead.\n", arg->text,
