@@ -159,13 +159,18 @@ def _patch(run: Run) -> Section:
     return section("patch", "Patch", *content)
 
 
+def _name_of(attempt: Attempt, one: dict[str, Any]) -> str:
+    """A try as elsewhere, counted from 1: "attempt 2, try 1"."""
+    return f"attempt {attempt.number + 1}, try {number_of(one.get('try'))}"
+
+
 def _edits(attempt: Attempt) -> list[list[object]]:
     rows: list[list[object]] = []
     for one in attempt.tries[:50]:
         for edit in rows_of(one.get("edits"), 50):
             first, last = number_of(edit.get("start")), number_of(edit.get("end"))
             place = f"{first}-{last}" if first else "-"
-            rows.append([f"{attempt.number}.{number_of(one.get('try'))}", line_of(edit.get("file")), place,
+            rows.append([_name_of(attempt, one), line_of(edit.get("file")), place,
                          line_of(edit.get("level"), 20), line_of(edit.get("status"), 20),
                          line_of(edit.get("why"), 400)])  # fmt: skip
     return rows
@@ -178,32 +183,36 @@ def _landing(run: Run) -> Section:
     return section("edits", "Where edits were applied", *[shown] if rows else [])
 
 
-def _compared(run: Run) -> list[object]:
-    rows: list[list[object]] = []
-    for one in run.compared if run.choice and len(run.compared) > 1 else []:
-        ran, free, votes = rows_of(one.get("reproducers"), 200), one.get("no_regressions"), one.get("votes")
-        passed = sum(each.get("result") == "passed" for each in ran)
-        rows.append([line_of(one.get("patch"), 100) or "-", line_of(one.get("proof"), 20) or "-",
-                     "not known" if free is None else "none" if free else "some",
-                     f"{passed} of {len(ran)}" if ran else "-", number_of(one.get("same_behaviour")),
-                     number_of(one.get("same_change")), len(votes) if isinstance(votes, list) else 0,
-                     "chosen" if one.get("selected") is True else ""])  # fmt: skip
-    heads = ["patch", "proof", "regressions", "scripts passed", "behave alike", "same change", "votes", "chosen"]
-    return [table(heads, rows, run.choice)] if rows else []
+def _comparison(one: dict[str, Any]) -> list[object]:
+    """The cells of a candidate that was compared with others."""
+    ran, free, votes = rows_of(one.get("reproducers"), 200), one.get("no_regressions"), one.get("votes")
+    passed = sum(each.get("result") == "passed" for each in ran)
+    return [line_of(one.get("proof"), 20) or "-", "not known" if free is None else "none" if free else "some",
+            f"{passed} of {len(ran)}" if ran else "-", number_of(one.get("same_behaviour")),
+            number_of(one.get("same_change")), len(votes) if isinstance(votes, list) else 0]  # fmt: skip
 
 
 def _candidates(run: Run) -> Section:
+    """One row for each try, and for each given patch; more columns if the candidates were compared."""
+    compared = {line_of(one.get("patch"), 100): one for one in run.compared} if run.choice and run.compared[1:] else {}
+    more = ["proof", "regressions", "scripts passed", "behave alike", "same change", "votes"] if compared else []
     rows: list[list[object]] = []
     for attempt in run.attempts[:20]:
         for one in attempt.tries[:50]:
             number = number_of(one.get("try"))
             ran = [(test, found) for (patch, test), found in sorted(attempt.executions.items()) if patch == number]
             results = "; ".join(f"script {test}: {RESULTS.get(found.result, found.result)}" for test, found in ran[:5])
+            found = compared.pop(f"{layout.ATTEMPT}/{layout.EXTRACTED}" % (attempt.number, number), None)
+            cells = _comparison(found) if found else ["-"] * len(more)
             chosen = "selected" if run.selected == (attempt.number, number) else ""
             status = status_words(line_of(one.get("status"), 60))
-            rows.append([f"{attempt.number}.{number}", status, results, chosen])
-    shown = table(["candidate", "status", "with it", "chosen"], rows, "candidates, as attempt.try")
-    return section("candidates", "Candidates", *([shown] if rows else []), *_compared(run))
+            rows.append([_name_of(attempt, one), status, results, *cells, chosen])
+    for path, one in compared.items():
+        if path:
+            status = status_words(line_of(one.get("status"), 60))
+            rows.append([path, status, "", *_comparison(one), "selected" if one.get("selected") is True else ""])
+    shown = table(["candidate", "status", "with it", *more, "chosen"], rows, run.choice if more else "candidates")
+    return section("candidates", "Candidates", *([shown] if rows else []))
 
 
 # ---- Localisation, cost, conversation ----
