@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_630,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_260,
+    "python/acr": 14_310,
     "python/acr_host": 425,
     "python/examples": 280,
     "runtime": 220,

@@ -13,7 +13,7 @@ import symtable
 
 from acr.experiments import plain_modules as modules
 from acr.experiments import plain_names as names
-from acr.experiments import plain_texts
+from acr.experiments import plain_surroundings, plain_texts
 from acr.experiments.decoy import FUNCTIONS, name_of
 from acr.experiments.plain_modules import may_use, sources
 from acr.experiments.site import tail
@@ -104,10 +104,12 @@ class Known:
         self.modules = modules.modules_of(new)
         self.from_names = {a.asname or a.name for x in statements(new, ast.ImportFrom) for a in x.names}
         scopes = (*FUNCTIONS, ast.ClassDef)
-        self.from_library = modules.from_imports(new, lambda x, top: not x.level and top in names.LIBRARY)
+        self.origins = modules.origins(new)
+        self.from_library = {at for at, whole in self.origins.items() if whole.split(".")[0] in names.LIBRARY}
         self.defined = {x.name for x in statements(new, *scopes)}
-        self.bound = modules.bound(new) | {*self.modules} | modules.from_imports(new, lambda *_: True)
+        self.bound = modules.bound(new) | {*self.modules, *self.origins}
         self.values = modules.values_of(new.body)
+        self.given = plain_surroundings.given(new)
         self.functions = {x.name for x in statements(old, *scopes)}
         self.managers = {x.name for x in statements(new, *FUNCTIONS) if _is_manager(x)}  # type: ignore[attr-defined]
 
@@ -165,7 +167,9 @@ class Unit:
         self.modules = {**known.modules, **modules.modules_of(at)}
         self.locals = modules.bound(at) - self._outer() if kind == "function" else set()
         self.values = modules.values_of(self.nodes)
-        self.imports = modules.from_imports(at, lambda *_: True)  # names of the function itself
+        self.imports = modules.origins(at)  # names of the function itself
+        self.origins = {**known.origins, **self.imports}
+        self.tested: set[int] | None = None
         calls = [x for x in self.nodes if isinstance(x, ast.Call)]
         self.called = {id(x.func) for x in calls}
         self.on_self = {id(x.func) for x in calls if x.args and getattr(x.args[0], "id", "") == "self"}
@@ -199,21 +203,17 @@ class Unit:
             yield from _special_names(self.at)
 
     def _is_shared(self, at: ast.expr | None, depth: int = 0) -> bool:
-        """Whether an expression is data of a library module other than os.environ, or an object that the library keeps."""
+        """Whether an expression is data of a library module, or an object that the library keeps."""
         if isinstance(at, ast.Name):
             values = self.values.get(at.id, []) if at.id in self.locals and depth < 9 else []
             return at.id in self.known.from_library - self.locals or any(self._is_shared(x, depth + 1) for x in values)
         if isinstance(at, ast.Call):
-            text = ast.unparse(at.func)
-            of_library = (
-                "." in text and self._module(text).split(".")[0] in names.LIBRARY or text in self.known.from_library
-            )
-            return bool(of_library) and tail(at)[:1].islower() and tail(at).startswith(("get", "current", "_"))
+            from_library = self.whole(at.func).split(".")[0] in names.LIBRARY
+            return from_library and tail(at).startswith(("get", "current", "_"))
         if not isinstance(at, (ast.Attribute, ast.Subscript)):
             return False
         module = self._module(ast.unparse(at)) if isinstance(at, ast.Attribute) else ""
-        of_library = module.split(".")[0] in names.LIBRARY and module != "os.environ"
-        return of_library or self._is_shared(at.value, depth)
+        return module.split(".")[0] in names.LIBRARY or self._is_shared(at.value, depth)
 
     def parts(self, at: ast.AST | None, seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
         """The nodes of an expression, and of the values of the names in it."""
@@ -264,6 +264,20 @@ class Unit:
         known = self.modules.get(root, "") if _DOTTED.fullmatch(text) and root not in self.locals else ""
         return known and known + dot + rest
 
+    def caller(self, at: ast.expr) -> ast.expr:
+        """The function that gives an expression its only value; the expression itself if no call does."""
+        known = self.values if getattr(at, "id", "") in self.locals else self.known.values
+        values = known.get(at.id, []) if isinstance(at, ast.Name) else [at]
+        return values[0].func if len(values) == 1 and isinstance(values[0], ast.Call) else at
+
+    def whole(self, at: ast.expr) -> str:
+        """The dotted name of what an expression takes from a module, or the name of what no scope binds; otherwise ""."""
+        root, dot, rest = ast.unparse(at).partition(".")
+        if root in self.locals or not _DOTTED.fullmatch(root + dot + rest):
+            return ""
+        known = self.origins.get(root, "" if dot else root)
+        return self._module(root + dot + rest) or known and known + dot + rest
+
     def _import(self, x: ast.Import | ast.ImportFrom) -> Iterator[Finding]:
         is_from = isinstance(x, ast.ImportFrom)
         for name in [x.module or ""] if is_from else [a.name for a in x.names]:
@@ -286,8 +300,6 @@ class Unit:
                 if a.name in names.FOREIGN:
                     yield "narrow module", whole
                 continue
-            if module == "platform" or (module, a.name) in names.MACHINE:
-                yield "machine-dependent branch", whole
             renamed = a.asname and a.name in names.READS | names.WRITES | names.OPENS
             if renamed or a.name != "*" and module != "__future__" and not may_use(module, a.name):
                 yield "narrow module", whole
@@ -305,6 +317,7 @@ class Unit:
             return
         if x.id in self.locals:
             return
+        yield from plain_surroundings.of_name(self, x)
         known = names.CALLS | names.ERRORS | self.known.bound | names.OLD
         refused = names.BUILTINS - names.CALLS - names.ERRORS - self.known.defined
         if x.id in refused or x.id[:2] == "__" and x.id not in known:
@@ -336,10 +349,7 @@ class Unit:
             yield "narrow module", f"{base}.{x.attr}"
         if id(x) not in self.based and module and modules.is_library_module(f"{module}.{x.attr}"):
             yield "module used as a value", f"{base}.{x.attr}"
-        if (module, x.attr) == ("os", "environ") and not self._is_read(x):
-            yield "writing", "os.environ"
-        if self.kind == "function" and (module == "platform" or (module, x.attr) in names.MACHINE):
-            yield "machine-dependent branch", f"{base}.{x.attr}"  # acr-host never runs the branches for other machines
+        yield from plain_surroundings.of_name(self, x)
         if not isinstance(x.ctx, ast.Load):
             yield from self._stored(x)
 
@@ -351,18 +361,9 @@ class Unit:
         inherited = x.attr in names.INHERITED and (base.startswith(("super(", "self")) or id(x) in self.on_self)
         return x.attr in names.ATTRIBUTES or x.attr not in names.SPECIAL or inherited
 
-    def _is_read(self, x: ast.expr) -> bool:
-        """Whether the code only reads a mapping."""
-        return any(
-            isinstance(at, ast.Subscript) and at.value is x and isinstance(at.ctx, ast.Load)
-            or isinstance(at, ast.Attribute) and at.value is x and at.attr in ("get", "copy", "items", "keys")
-            or isinstance(at, ast.Compare) and x in at.comparators
-            for at in self.nodes
-        )  # fmt: skip
-
     def _stored(self, x: ast.Attribute) -> Iterator[Finding]:
         outside = set(self.modules) | self.known.imported | self.known.from_names | self.known.defined | names.BUILTINS
-        outside = outside - self.locals | self.imports
+        outside = outside - self.locals | {*self.imports}
         shared = outside & {*sources(x.value, self.values)} or x.attr in _CLASS_STATE or self._is_shared(x.value)
         made = isinstance(x.value, ast.Call) or ".__class__" in ast.unparse(x.value)
         if (shared or made) and x.attr != "__doc__":
@@ -374,10 +375,7 @@ class Unit:
             is_asked = isinstance(at, ast.Call) and ast.unparse(at.func) == "type" and at.args
             of = ast.unparse(at.args[0]) if is_asked else ""  # type: ignore[attr-defined]
             made = (
-                of.isidentifier()
-                and of not in self.locals - {"cls"}
-                or of.startswith("type(")
-                or of.endswith(".__class__")
+                of.isidentifier() and of not in self.locals - {"cls"} or of[:5] == "type(" or of[-10:] == ".__class__"
             )
             if made or not of and ast.unparse(at) != "type" and "type" in {*sources(at, self.values)} - self.locals:
                 return True
@@ -398,6 +396,7 @@ class Unit:
         shaped = len(x.args) == 3 and isinstance(x.args[1], ast.Tuple) and isinstance(x.args[2], ast.Dict)
         if name == "type" and len(x.args) != 1 or self._makes_class(x.func) or shaped:
             yield "made class", ast.unparse(x)[:60]
+        yield from plain_surroundings.of_call(self, x)
         if last in names.READS:
             yield "reading", ast.unparse(x)[:60]
         hidden = [k.arg for k in x.keywords if k.arg in ("eval_str", "stack_info")]
@@ -412,7 +411,7 @@ class Unit:
         if last == "import_module":
             yield "import", ast.unparse(x)[:60]
         if isinstance(x.func, ast.Attribute) and x.func.attr == "register" and id(x) not in self.decorating:
-            if _root(x.func) in self.known.defined | self.known.from_names | self.imports | set(self.modules):
+            if _root(x.func) in self.known.defined | self.known.from_names | {*self.imports, *self.modules}:
                 yield "shared state", ast.unparse(x)[:60]
         is_second = name == last or last in names.OPENS or bool(self._module(name))
         writes = last in names.OPENS | {"open"} and self._writes(x, is_second)

@@ -13,7 +13,7 @@ from acr.experiments import plain_names as names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def bound(tree: ast.AST) -> set[str]:
@@ -50,10 +50,10 @@ def sources(at: ast.AST | None, values: dict[str, list[ast.expr]], depth: int = 
         yield from sources(x, values, depth + 1)
 
 
-def from_imports(tree: ast.AST, wanted: Callable[[ast.ImportFrom, str], object]) -> set[str]:
-    """The names that a tree imports from the modules that are wanted, by their first names."""
-    found = (x for x in ast.walk(tree) if isinstance(x, ast.ImportFrom) and wanted(x, (x.module or "").split(".")[0]))
-    return {a.asname or a.name for x in found for a in x.names}
+def origins(tree: ast.AST) -> dict[str, str]:
+    """Name -> the dotted name of what a tree imports by it from a module; the project's relative names begin with a dot."""
+    found = [x for x in ast.walk(tree) if isinstance(x, ast.ImportFrom)]
+    return {a.asname or a.name: f"{'.' * x.level}{x.module}.{a.name}" for x in found for a in x.names}
 
 
 def values_of(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:

@@ -55,8 +55,11 @@ CHANGES = re.compile(
     r"^(?:set|add|remove|clear)[A-Z_]|^(?:stop|close|detach|reconfigure|append|insert|extend|clear|update|remove|pop|popitem|setdefault"
     r"|add|discard)$"
 )
-# Names that identify the machine or the interpreter that runs the code.
-MACHINE = {("sys", name) for name in ("version_info", "hexversion", "platform", "implementation")} | {("os", "name")}
+# For modules that know the surroundings, the names that do not ask for them. Names that ask only in a branch; names of the
+# machine; other names that ask; calls that look at a file, or make a path absolute; and what a logger is used for.
+OWN = {name[4:]: words for name, words in _LISTS.items() if name.startswith("own ")}
+_ASKS = ("moments", "machine", "asking", "looks", "resolves", "logs")
+MOMENTS, MACHINE, ASKING, LOOKS, RESOLVES, LOGS = (_LISTS[at] for at in _ASKS)
 # Methods that decide what is equal, true or caught: plain code has no reason to name them in a text.
 # Then methods that a class may define, or have under two names.
 DECIDING, METHODS, ALIASES = (_LISTS[at] for at in ("deciding", "methods", "aliases"))

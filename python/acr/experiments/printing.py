@@ -350,8 +350,3 @@ class _Inner(ast.NodeTransformer):
         return node
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815
-
-    def visit_Match(self, node: ast.AST) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
-        node.subject = self._kind(node.subject)  # type: ignore[attr-defined]
-        return node
