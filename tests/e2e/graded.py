@@ -42,7 +42,13 @@ def lines(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = (), project: repos.Repo | None = None) -> Path:
+def make_root(
+    folder: Path,
+    files: dict[str, str],
+    more: Sequence[str] = (),
+    project: repos.Repo | None = None,
+    with_python: bool = True,
+) -> Path:
     """An archive of an image's root, with a repository of these files in /testbed, or `project`, and with bash, git,
     patch and other programs; skips the test if they are missing."""
     programs = [found for name in ("git", "patch") if (found := shutil.which(name))]
@@ -50,5 +56,5 @@ def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = (), pro
         pytest.skip("bash, git or patch is not installed")
     repo = project or repos.make_repo(folder / "repo", files)
     tree = {str(path.relative_to(repo.path)): path.read_bytes() for path in repo.path.rglob("*") if path.is_file()}
-    sandboxes.make_rootfs(tree, folder / "root.tar", ["/bin/bash", *programs, *more])
+    sandboxes.make_rootfs(tree, folder / "root.tar", ["/bin/bash", *programs, *more], with_python)
     return folder / "root.tar"

@@ -142,9 +142,12 @@ def _libraries(program: Path) -> Iterator[Path]:
             yield Path(word)
 
 
-def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequence[str] = ()) -> None:
+def make_rootfs(
+    tree: Mapping[str, str | bytes], archive: Path, programs: Sequence[str] = (), with_python: bool = True
+) -> None:
     """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3 with its compiled modules, the tree
-    in /testbed, and some programs of this machine at their paths."""
+    in /testbed, and some programs of this machine at their paths. Without Python, it has a quarter of the bytes and a
+    twentieth of the files, so that engines load and pull it sooner."""
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
     skipped = {
@@ -179,12 +182,13 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
             info = tarfile.TarInfo(f"bin/{tool}")
             info.type, info.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(info)
-        tar.add(python, "usr/bin/python3")
-        tar.add(library, str(library)[1:], filter=keep)
+        if with_python:
+            tar.add(python, "usr/bin/python3")
+            tar.add(library, str(library)[1:], filter=keep)
         for program in programs:
             tar.add(Path(program).resolve(), program[1:])
         needed = [library for program in programs for library in _libraries(Path(program))]
-        own = [*_libraries(python), *_extension_libraries(library)]
+        own = [*_libraries(python), *_extension_libraries(library)] if with_python else []
         # Loaded by name when a thread is ended from outside, as an interpreter does at its end.
         own += [libc.with_name("libgcc_s.so.1") for libc in own if libc.name.startswith("libc.so")]
         for shared in {*own, *needed}:
