@@ -81,7 +81,9 @@ static char *patch_text(const AcrRunResult *result)
 
 char *acr_batch_model(const AcrRunSpec *spec)
 {
-    return spec->models ? g_strjoinv("+", spec->models) : g_strdup("none");
+    return spec->model_name ? g_strdup(spec->model_name)
+           : spec->models   ? g_strjoinv("+", spec->models)
+                            : g_strdup("none");
 }
 
 char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance)

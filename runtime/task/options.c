@@ -141,6 +141,8 @@ const AcrOption acr_options[] = {
      .help = "Only rank code by each task's failing tests; use no model"},
     {"extract-patches", 0, ACR_OPTION_TEXT, AT(extract_patches), ACR_FOR_SWE_BENCH, RARE, "PATH",
      .help = "Only turn saved model answers into predictions; use no model"},
+    {"model-name", 0, ACR_OPTION_TEXT, AT(model_name), ACR_FOR_SWE_BENCH, RARE, "NAME",
+     .help = "Write NAME as model_name_or_path in predictions (default: the models, joined by +)"},
     {"out", 'o', ACR_OPTION_TEXT, AT(out), GIVEN, 0, "DIR",
      .help = "Use DIR as the run folder; rerun the same command to resume (default: a new folder)"},
     {"resume", 0, ACR_OPTION_FLAG, AT(resume), ISSUE, 0, NULL,
@@ -547,7 +549,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "output-limit min-free jobs fail-fast ledger",
      G_MAXUINT},
     {"Output",
-     "out resume prune yes apply dry-run format output limit all count "
+     "out model-name resume prune yes apply dry-run format output limit all count "
      "files-with-matches vimgrep list json compare branch assisted-by push "
      "open base no-draft "
      "forge api-url template "

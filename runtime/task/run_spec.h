@@ -62,6 +62,7 @@ typedef struct {
     /* What `swe-bench` does with its tasks instead of solving them. */
     bool reproduce_only, sbfl_only;
     char *extract_patches; /* a file or folder with saved answers of models */
+    char *model_name;      /* the model_name_or_path of predictions; NULL: the models' names */
 
     /* The models, and how they are called. */
     char **models, *fallback_model, *effort;

@@ -345,9 +345,11 @@ static void *run_next_tools(void *data)
 static bool write_patches(const Tools *tools, GError **error)
 {
     g_autoptr(AcrJson) patches = acr_json_new_object();
-    g_autofree char *name = g_path_get_basename(tools->spec->extract_patches),
+    const AcrRunSpec *spec = tools->spec;
+    g_autofree char *name = g_path_get_basename(spec->extract_patches),
                     *stem = g_strndup(name, strcspn(name, ".")),
-                    *model = tools->spec->models ? acr_batch_model(tools->spec) : g_strdup(stem);
+                    *model =
+                        spec->models || spec->model_name ? acr_batch_model(spec) : g_strdup(stem);
     for (guint i = 0; i < tools->instances->len; i++) {
         const char *id = instance_of(tools, i)->instance_id;
         g_autofree char *path = path_of(tools, i, tools->tool->file);

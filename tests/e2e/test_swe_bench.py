@@ -110,13 +110,15 @@ def test_no_task_stops_another(
 ) -> None:
     dataset, out = write(tmp_path / "tasks.json", rows), tmp_path / "out"
     before = digest(repos)
-    result = run_host(*batch(dataset, repos, model, out, "--jobs", jobs)).check(3)
+    named = "mine" if jobs > 1 else model
+    options = ["--jobs", jobs, *(["--model-name", named] if jobs > 1 else [])]
+    result = run_host(*batch(dataset, repos, model, out, *options)).check(3)
     assert digest(repos) == before
     check_said(result)
     good, empty = predictions(out)
     assert (good["instance_id"], empty["instance_id"]) == (GOOD, EMPTY)
     assert empty["model_patch"] == ""
-    assert good["model_name_or_path"] == empty["model_name_or_path"] == model
+    assert good["model_name_or_path"] == empty["model_name_or_path"] == named
     checkout = Repo(repos / "brook" / "bill").clone(tmp_path / "checkout")
     check_patch(good["model_patch"].encode(), checkout)
     meta = read_json(out / GOOD / "meta.json")
