@@ -121,15 +121,20 @@ def with_pytest() -> list[str]:
 
 def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
     """Options of missing plug-ins, -x, or a file that cannot be imported do no harm; the baseline is cached; the
-    patch's effects are found.
+    patch's effects are found: also that a file becomes importable, which stands for its tests, and that a test is
+    skipped.
     """
-    repo = make_repo(CODE | BY_PYTEST | {"tests/test_lost.py": "import nothere\n"})
-    counts = COUNTS | {"errors": COUNTS["errors"] + 1}
-    patch = diff_of(repo, BROKEN)
+    late = "from pkg import late\n\n\ndef test_late():\n    assert late\n"
+    sure = "@pytest.mark.skipif(hasattr(pkg, 'late'), reason='')\ndef test_sure(): pass\n"
+    sure = f"import pkg\nimport pytest\n\n\n{sure}"
+    files = {"tests/test_lost.py": "import nothere\n", "tests/test_late.py": late, "tests/test_sure.py": sure}
+    repo = make_repo(CODE | BY_PYTEST | files)
+    counts = COUNTS | {"errors": COUNTS["errors"] + 2, "passed": COUNTS["passed"] + 1}
+    patch = diff_of(repo, {name: f"{text}\n\nlate = 1\n" for name, text in BROKEN.items()})
     before = digest(repo.path)
     row = outcome(host, repo, *with_pytest, "--list")
     assert (row["runner"], row["why"]) == ("pytest", "pytest.ini has pytest settings")
-    assert row["counts"] == counts | {"passed": 3} and row["missing"] == "nothere"
+    assert row["counts"] == counts and row["missing"] == "nothere"
     outcomes = {test["test"]: test["outcome"] for test in row["tests"]}
     assert outcomes["tests/test_pkg.py::test_sub[2]"] == "passed"
     assert outcomes["tests/test_pkg.py::test_odd"] == "failed"
@@ -139,7 +144,8 @@ def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None
     assert row["kept"] and row["counts"] == counts
     assert row["regressions"] == ["tests/test_pkg.py::test_add"]
     assert "assert 4 == 3" in row["messages"]["tests/test_pkg.py::test_add"]
-    assert row["fixed"] == ["tests/test_pkg.py::test_odd"]
+    assert sorted(row["fixed"]) == ["tests/test_late.py", "tests/test_pkg.py::test_odd"]
+    assert row["skipped"] == ["tests/test_sure.py::test_sure"]
     assert (row["unstable"], row["unconfirmed"], row["removed"]) == ([], [], [])
     assert digest(repo.path) == before
 
@@ -298,22 +304,6 @@ class FlakyTest(unittest.TestCase):
     repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_flaky.py": text})
     patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nX = 1\n"})
     assert outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch)["regressions"] == []
-
-
-def test_a_file_that_a_patch_makes_importable_is_mended(
-    host: Host, make_repo: MakeRepo, with_pytest: list[str]
-) -> None:
-    """When it is run again, it stands for its tests. A test that the patch causes to be skipped is listed."""
-    lost = "from pkg import late\n\n\ndef test_late():\n    assert late\n"
-    sure = (
-        "import pkg\nimport pytest\n\n\n@pytest.mark.skipif(hasattr(pkg, 'late'), reason='')\ndef test_sure(): pass\n"
-    )
-    files = {"pytest.ini": "[pytest]\n", "tests/test_lost.py": lost, "tests/test_sure.py": sure}
-    repo = make_repo(CODE | files)
-    patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nlate = 1\n"})
-    row = outcome(host, repo, *with_pytest, "--patch", patch)
-    assert (row["fixed"], row["unstable"]) == (["tests/test_lost.py"], [])
-    assert row["skipped"] == ["tests/test_sure.py::test_sure"]
 
 
 def test_a_patch_that_breaks_everything_is_refused_in_time(host: Host, make_repo: MakeRepo) -> None:

@@ -89,7 +89,6 @@ def test_answers_to_one_retrieval_share_their_question(case: Case) -> None:
     first, *_, second = case.asked("patch")
     assert (first["conversation"], second["conversation"]) == ("attempt_0/patch", "attempt_0/patch_2")
     assert first["messages"] == second["messages"] and len(case.asked("search")) == 1
-    check_repeated(case, len(journal_of(case.out)) // 2)
 
 
 def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
@@ -145,7 +144,8 @@ def test_one_sample_asks_what_is_asked_without_the_option(case: Case) -> None:
     assert asked[0] == asked[1]
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("kills", [1, 20])
 def test_killed_at_random_moments_it_goes_on_to_the_same_end(case: Case, kills: int) -> None:
     """The run has the same files and costs; recorded calls and executions are not repeated."""
     need_bubblewrap()

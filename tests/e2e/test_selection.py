@@ -141,7 +141,6 @@ def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -
     result = case.run([no], "--regressions", "--attempts", 0, "--python", "/usr/bin/python3", *given).check()
     assert added(result) == [RIGHT] and table(case, "no_regressions") == [False, True]
     assert read_json(case.out / "candidates" / "regression_1.json")["regressions"] == ["test_app.T.test_three"]
-    check_repeated(case)
 
 
 def test_the_tests_nearest_to_given_patches_come_first(case: Case, candidate: Candidate) -> None:
@@ -169,7 +168,6 @@ def test_one_that_changes_tests_alone_is_not_chosen(case: Case, candidate: Candi
     result = case.run([], "--attempts", 0, *tests, *tests, *candidate(RIGHT)).check()
     assert added(result) == [RIGHT]
     assert case.selected()["choice"].endswith(": the next best patch changes only tests")
-    check_repeated(case)
 
 
 def vote(number: object, reason: str, *expect: str) -> Line:
@@ -196,7 +194,6 @@ def test_where_nobody_chooses_the_first_of_equals_is_taken(case: Case, candidate
     result = case.run([], "--attempts", 0, "-v", *candidate(OTHER), *candidate(RIGHT)).check()
     assert added(result) == [OTHER] and "the model chose none of the equal candidates" in result.err
     assert case.selected()["choice"].endswith("the chosen patch is the first of several equal patches")
-    check_repeated(case)
 
 
 def test_every_run_leaves_a_table(case: Case) -> None:

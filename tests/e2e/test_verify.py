@@ -163,50 +163,24 @@ def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -
 # ---- Rejected patches and scripts are rewritten ----------------------------------------------------
 
 
-def test_a_patch_that_is_refused_is_written_again(case: Case) -> None:
-    """The writer gets the script, its results, and the reviewer's analysis."""
-    feedback = ["assert half(4) == 2", "AssertionError: half(4) is 0", "about the patch", "divide by two", RED]
+def test_what_is_refused_is_written_again(case: Case) -> None:
+    """The patch first. Each writer gets script, patch and results, and the reviewer's analysis of its own work."""
+    of_patch = ["assert half(4) == 3", "AssertionError: half(4) is 0", "about the patch", "divide by two", RED]
+    of_test = ["+    return n // 5", "half(4) is 1", "half(4) is 0", "about the test", "four halves to two"]
     lines = [
-        *[guard(), test_line(SCRIPT), *search(), patch(OTHER)],
-        review(NO_YES, "half(4) is 0", patch_advice="divide by two"),
-        patch(RIGHT, *feedback),
-        review(YES_YES, "+    return n // 2"),
-    ]
-    result = case.run(lines).check()
-    assert added(result) == [RIGHT] and verified(result).startswith("yes (reproducer_1.py ")
-    assert case.files("review_*") == ["review_p1_t1.json", "review_p2_t1.json"]
-    assert read_json(case.attempt / "review_p2_t1.json")["round"] == 2
-    assert case.execution(1, 1)["result"] == "reproduced"
-    assert case.selected()["selected"] == "attempt_0/extracted_patch_2.diff"
-
-
-def test_a_test_that_is_refused_is_written_again(case: Case) -> None:
-    """The writer gets the patch, the results of both runs, and the reviewer's analysis."""
-    feedback = ["+    return n // 2", "half(4) is 1", "half(4) is 2", "about the test", "four halves to two"]
-    lines = [
-        *[guard(), test_line(WRONG_SCRIPT), *search(), patch()],
-        review(YES_NO, "half(4) is 2", test_advice="four halves to two"),
-        test_line(SCRIPT, *feedback),
-        review(YES_YES, "assert half(4) == 2"),
-    ]
-    result = case.run(lines).check()
-    assert verified(result).startswith("yes (reproducer_2.py ")
-    assert case.files("review_*") == ["review_p1_t1.json", "review_p1_t2.json"]
-    assert case.files("execution_*") == [f"execution_{p}_{t}.json" for p in (0, 1) for t in (1, 2)]
-
-
-def test_where_both_are_refused_both_are_written_again(case: Case) -> None:
-    """The patch first."""
-    lines = [
-        *[guard(), test_line(WRONG_SCRIPT), *search(), patch(OTHER), review(NO_NO)],
-        patch(RIGHT, "mend the patch"),
-        test_line(SCRIPT, "mend the test"),
+        *[guard(), test_line(WRONG_SCRIPT), *search(), patch(OTHER)],
+        review(NO_NO, "half(4) is 0", patch_advice="divide by two", test_advice="four halves to two"),
+        *[patch(RIGHT, *of_patch), test_line(SCRIPT, *of_test)],
         review(YES_YES, "assert half(4) == 2", "+    return n // 2"),
     ]
     result = case.run(lines).check()
     assert added(result) == [RIGHT] and verified(result).startswith("yes (reproducer_2.py ")
     roles = [at["request"]["agent"] for at in case.records("model")]
     assert roles[-4:] == ["review", "patch", "test", "review"]
+    assert case.files("review_*") == ["review_p1_t1.json", "review_p2_t2.json"]
+    assert read_json(case.attempt / "review_p2_t2.json")["round"] == 2
+    assert case.execution(1, 1)["result"] == "reproduced"
+    assert case.selected()["selected"] == "attempt_0/extracted_patch_2.diff"
     assert case.files("execution_*") == [
         "execution_0_1.json",
         "execution_0_2.json",

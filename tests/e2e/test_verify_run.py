@@ -210,9 +210,13 @@ def test_models_are_taken_in_turn(case: Case, tmp_path: Path) -> None:
 UNPROVED = [*STRAIGHT[:-1], review(YES_NO)]  # as a verified run, but without experiments
 
 
-def test_replay_of_a_verified_run_needs_no_sandbox(case: Case, tmp_path: Path) -> None:
-    """Nor Python, nor the repository's files; nothing is written."""
-    whole = case.run(STRAIGHT, "--validate", CHECK).check()
+def test_a_verified_run_again(case: Case, tmp_path: Path) -> None:
+    """A finished run returns its proof. A replay needs no sandbox, Python or files of the repository, and writes
+    nothing."""
+    command = case.arguments(STRAIGHT, "--validate", CHECK)
+    whole, again = case.host.run(*command).check(), case.host.run(*command).check()
+    assert again.stdout == whole.stdout and verified(again) == verified(whole)
+    case.host.run(*command, "--test-cmd", "true").one_line(USAGE, "started without --test-cmd; ")
     before = folder_digest(case.out)
     (tmp_path / "bin").mkdir()
     again = case.host.run("replay", case.out, env={"PATH": str(tmp_path / "bin")}).check()
@@ -237,15 +241,6 @@ def test_an_execution_that_was_recorded_otherwise_diverges(case: Case) -> None:
     path.write_text(path.read_text().replace("half(4) is 1\\n", "half(4) is 7\\n"))
     result = case.host.run("replay", case.out)
     assert result.exit not in (0, -6, -11) and len(result.err.splitlines()) == 1, result.told()
-
-
-def test_a_finished_run_returns_its_proof(case: Case) -> None:
-    """Nothing is run."""
-    command = case.arguments(STRAIGHT)
-    first, again = case.host.run(*command).check(), case.host.run(*command).check()
-    assert again.stdout == first.stdout and verified(again) == verified(first)
-    other = case.host.run(*command, "--validate", "true")
-    other.one_line(USAGE, "started without --validate; ")
 
 
 SLEEPER = "import time\nfrom app import half\nassert half(4) == 2\nwhile True:\n    time.sleep(0.1)\n"

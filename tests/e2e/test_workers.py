@@ -71,10 +71,10 @@ def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo
 
 def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
     """Workers end one after the other: only their current files are missing, and the run ends."""
-    repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(200)})
+    repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(100)})
     child = host.start("index", "--repo", repo, "--json", "--verbose", "--jobs", "2")
     killed: set[int] = set()
-    while child.poll() is None and len(killed) < 8:
+    while child.poll() is None and len(killed) < 4:
         for pid in set(workers(host)) - killed:
             if processor_seconds(pid) >= 0.1:
                 os.kill(pid, signal.SIGKILL)
