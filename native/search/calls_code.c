@@ -93,7 +93,7 @@ static bool finish_search(AcrReply *reply, const char *text, const AcrFileMatch 
                           AcrAnswer *out, GError **error)
 {
     bool is_text = g_array_index(reply->hits, AcrHit, 0).symbol < 0;
-    if (is_text && !reply->matches && !acr_rank_text_hits(reply, text, files, error))
+    if (is_text && !reply->search->mode.lines && !acr_rank_text_hits(reply, text, files, error))
         return false;
     g_autofree char *shown = acr_search_shown(text);
     g_autofree char *one = g_strdup_printf("%s %s", is_text ? "line with" : "result for", shown);

@@ -13,7 +13,9 @@ void acr_reply_init(AcrReply *reply, AcrSearch *search)
 {
     *reply = (AcrReply){
         .search = search,
-        .matches = search->mode.lines ? g_array_new(FALSE, FALSE, sizeof(AcrMatch)) : NULL,
+        .matches = search->mode.lines || search->mode.matches
+                       ? g_array_new(FALSE, FALSE, sizeof(AcrMatch))
+                       : NULL,
         .hits = g_array_new(FALSE, FALSE, sizeof(AcrHit)),
         .notes = g_string_new(NULL),
         .tail = g_string_new(NULL),

@@ -150,7 +150,7 @@ struct AcrAnswer {
     GPtrArray *places;
     /* Array of owned AcrShownLine: the lines of all results, which are the code of a definition or
      * the lines that contain a text. `notes` (owned) has remarks on the results. Both are set only
-     * if mode.lines is set. */
+     * if mode.lines or mode.matches is set. */
     GPtrArray *lines;
     char *notes;
 };
@@ -170,9 +170,10 @@ void acr_search_free(AcrSearch *search);
 /* Options of a search for people. A model's answers must never change, so a search for a model sets
  * none of these options. */
 typedef struct {
-    bool lines;  /* answers have `lines` and `notes`; `output` may be incomplete */
-    bool tests;  /* also search in tests; definitions in tests are found as text */
-    bool others; /* also search for text in files of other types, if these are not too many */
+    bool lines;   /* answers have `lines` and `notes`; `output` may be incomplete */
+    bool matches; /* answers have `lines`, but only those that contain the text or name */
+    bool tests;   /* also search in tests; definitions in tests are found as text */
+    bool others;  /* also search for text in files of other types, if these are not too many */
     /* show nothing similar if the text or name does not occur exactly as written */
     bool literal;
     /* a file argument may be a glob pattern, a folder, a file of any type, or several of these, one

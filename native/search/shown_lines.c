@@ -108,7 +108,8 @@ bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error)
             continue;
         if (!acr_search_content(reply->search, hit->entry, &content, error))
             return false;
-        if (!content || take_matches(reply, hit, content, &place, out))
+        if (!content || take_matches(reply, hit, content, &place, out) ||
+            !reply->search->mode.lines)
             continue;
         g_autoptr(GArray) lines = acr_render_lines_of(reply, hit, content);
         for (guint n = 0; n < lines->len; n++) {

@@ -120,7 +120,7 @@ static bool find_text_defs(AcrReply *reply, gsize entry, guint kinds, const char
                       .count = 1,
                       .klass = def.is_class ? kept : NULL,
                       .func = def.is_class ? NULL : kept};
-        if (reply->hits->len == 0 && !reply->matches)
+        if (reply->hits->len == 0 && !reply->search->mode.lines)
             acr_reply_note(reply,
                            "Found by text search, because the file is a test or cannot be parsed.");
         if (!acr_reply_add(reply, &hit))

@@ -120,7 +120,7 @@ static bool add_hit(AcrReply *reply, gsize entry, guint32 first, guint32 hit_end
 bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
                         guint32 last)
 {
-    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES && !reply->matches) {
+    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES && !reply->search->mode.lines) {
         add_count(reply, entry);
         return true;
     }
@@ -132,7 +132,7 @@ bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint
 bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
                         AcrLineCursor *cursor, gsize off, gsize len)
 {
-    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES && !reply->matches) {
+    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES && !reply->search->mode.lines) {
         add_count(reply, entry);
         return true;
     }

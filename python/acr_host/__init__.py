@@ -30,6 +30,7 @@ from acr_host.start import own_program
 __all__ = [
     "Event",
     "HostError",
+    "Line",
     "Place",
     "RunResult",
     "SearchAnswer",
@@ -62,11 +63,18 @@ _MAX_LINE = 64 << 20  # most bytes of an event; the last event contains the patc
 
 
 class HostError(Exception):
-    """The program failed: `exit` is its exit code (2 usage, 3 environment, 130 interrupted), the text its last line."""
+    """The program failed: `exit` is its exit code (2 usage, 3 environment, 130 interrupted), the text its last line.
 
-    def __init__(self, exit: int, message: str) -> None:
+    `kind` is the class of the error (such as `auth` or `server`) and `folder` the run folder, to resume the run by `out`, if they are
+    known. `data` is the object that the program printed with --json, if any.
+    """
+
+    def __init__(self, exit: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.exit = exit
+        self.data = data or {}
+        self.folder: str | None = _decoded_text(self.data["folder"]) if self.data.get("folder") else None
+        self.kind: str | None = (self.data.get("error") or {}).get("class")
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,20 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line that contains the searched text or name. `column` counts bytes; both numbers count from 1."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+
+
+@dataclass(frozen=True)
 class SearchAnswer:
     """The answer to a search call. If `ok` is False, it found no code, and `output` says why.
 
-    `failed` is True if the call was wrong, or failed in an extension.
+    `failed` is True if the call was wrong, or failed in an extension. `lines` is empty if definitions were found.
     """
 
     call: str
@@ -92,6 +110,7 @@ class SearchAnswer:
     output: str
     places: tuple[Place, ...]
     failed: bool
+    lines: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +119,7 @@ class RunResult:
 
     verdict: str  # verified, validated, unverified, refused, none
     why: str | None  # the reason for the verdict, or the error that ended the run
-    patch: str | None
+    patch: str | None = field(repr=False)
     exit: int
     cost: dict[str, Any]
     folder: str | None  # the run folder, for `acr-host report`, `pr` and `replay`
@@ -171,8 +190,11 @@ def _issue(options: dict[str, Option]) -> tuple[dict[str, Option], bytes | None]
     return {**options, "issue_text": None, "issue": "-"}, text.encode("utf-8", "replace")
 
 
-def _error(exit: int, stderr: bytes) -> HostError:
+def _error(exit: int, stderr: bytes, data: Any = None) -> HostError:
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, dict) and "message" in error:
+        return HostError(exit, _decoded_text(error["message"]), data)
     return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}")
 
 
@@ -188,16 +210,20 @@ def _output(command: list[str], exits: Sequence[int], given: bytes | None = None
     except (OSError, ValueError) as error:
         raise _not_started(command[0], error) from error
     if done.returncode not in exits or not done.stdout:
-        raise _error(done.returncode, done.stderr)
+        raise _error(done.returncode, done.stderr, _parsed(done.stdout))
     return done.stdout
+
+
+def _parsed(output: bytes) -> Any:
+    try:
+        return json.loads(output)
+    except ValueError:
+        return None
 
 
 def _read(output: bytes, needed: str) -> dict[str, Any]:
     """Parses the program's JSON, which must have this member; options such as help and dry_run print something else."""
-    try:
-        data = json.loads(output)
-    except ValueError:
-        data = None
+    data = _parsed(output)
     if not isinstance(data, dict) or needed not in data:
         raise _no_json(needed)
     return data
@@ -237,10 +263,11 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
             Place(_decoded_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func"))
             for p in data["results"]
         )
-        answer = SearchAnswer(
-            _decoded_text(data["call"]), data["ok"], _decoded_text(data["output"]), places, data["failed"]
+        lines = tuple(
+            Line(_decoded_text(at["file"]), at["line"], at["column"], _decoded_text(at["text"])) for at in data["lines"]
         )
-        made.append(answer)
+        text = _decoded_text(data["output"])
+        made.append(SearchAnswer(_decoded_text(data["call"]), data["ok"], text, places, data["failed"], lines))
     return made
 
 
@@ -316,16 +343,17 @@ async def events(**options: Option) -> AsyncIterator[Event]:
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb")
     )
     try:
-        has_result = False
+        has_result, failed = False, None
         while line := await reader.readline():
             data = json.loads(line)
             result = _result(data["result"]) if data["event"] == "result" else None
             if result is not None and result.exit not in _WITH_RESULT:
+                failed = data["result"]
                 break
             has_result = result is not None
             yield Event(data.pop("event"), data.pop("time_ms"), data, result)
         if await process.wait() not in _WITH_RESULT or not has_result:
-            raise _error(process.returncode or 0, await complaints)
+            raise _error(process.returncode or 0, await complaints, failed)
     finally:
         transport.close()
         if process.returncode is None:

@@ -112,7 +112,7 @@ static int start_demo(AcrHost *host, int argc, char **argv)
     }
     const char *named = argc == 2 && argv[1][0] != '-' ? argv[1] : NULL;
     if (argc > 1 && !named)
-        return acr_verb_usage("'demo' takes at most one argument, the name of a new folder; use "
+        return acr_verb_usage("'demo' takes only the name of a new folder, and no options; use "
                               "'acr-host run' on your own repository");
     g_autofree char *folder = copy_sample(host, named, &error);
     if (!folder || (named && !commit_sample(folder, &error)))

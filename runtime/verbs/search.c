@@ -131,6 +131,7 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
     acr_search_set_mode(
         self->workspace->search,
         (AcrSearchMode){.lines = is_person,
+                        .matches = spec->json,
                         .tests = spec->with_tests || manner->width >= IN_TESTS,
                         .others = manner->width >= IN_ALL_FILES,
                         .literal = manner->is_words || is_person,
@@ -199,7 +200,7 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     self->has_missed = self->has_missed || !answer->ok;
     if (spec->limit > 0 && answer->places->len > spec->limit)
         g_ptr_array_set_size(answer->places, (gint)spec->limit);
-    g_autoptr(AcrJson) object = spec->json ? acr_answer_to_json(text, answer) : NULL;
+    g_autoptr(AcrJson) object = spec->json ? acr_search_answer_json(text, answer) : NULL;
     AcrOut out = object                  ? acr_out_json(object)
                  : is_for_person(manner) ? print_for_people(self, answer, manner)
                                          : print_result_text(answer->output, self->answered == 0);

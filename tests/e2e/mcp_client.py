@@ -143,10 +143,10 @@ class Client:
 
 
 def calls_of(host: Host, repo: os.PathLike[str], calls: Iterable[str]) -> list[Message]:
-    """The output of `search --json` for these calls."""
+    """The output of `search --json` for these calls, without the lines, which models see in `output`."""
     done = host.run("search", "--repo", repo, "--json", *calls)
     assert done.exit in (0, 1), done.told()
-    return done.rows()
+    return [{key: value for key, value in row.items() if key != "lines"} for row in done.rows()]
 
 
 def written(tool: str, arguments: dict[str, Any]) -> str:

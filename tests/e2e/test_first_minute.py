@@ -64,7 +64,7 @@ def test_a_demonstration_in_a_repository_is_one_of_its_own(run_host: RunHost, sa
 
 
 def test_the_demonstration_takes_no_options(run_host: RunHost, tmp_path: Path) -> None:
-    run_host("demo", "--apply").one_line(2, "takes at most one argument, the name of a new folder")
+    run_host("demo", "--apply").one_line(2, "takes only the name of a new folder")
     assert "bundled sample" in run_host("demo", "--help").check().out
     run_host("demo", env={"TMPDIR": str(tmp_path / "none")}).one_line(3, "none")
 

@@ -134,7 +134,8 @@ def execute(host: Host, python: Path, code: str, *words: object) -> Any:
 
 _SEARCH = """
 import acr_host, json, sys
-found, odd = acr_host.search(sys.argv[1], 'search_class("SeasonalTariff")', 'search_nothing("x")')
+found, odd, text = acr_host.search(sys.argv[1], 'search_class("SeasonalTariff")', 'search_nothing("x")', 'search_code("period")')
+assert not found.lines and all("period" in line.text for line in text.lines) and len(text.lines) > len(text.places)
 try:
     acr_host.search(sys.argv[1] + "/no", 'search_class("A")')
 except acr_host.HostError as error:
@@ -172,7 +173,7 @@ async def fail(**more):
         async for event in acr_host.events(out=out + "/bad", **options | more):
             seen.append(event.kind)
     except acr_host.HostError as error:
-        return [error.exit, str(error), "result" in seen]
+        return [error.exit, str(error), "result" in seen, error.kind, error.folder]
 
 early, _ = asyncio.run(watch(3))
 kinds, last = asyncio.run(watch(None))
@@ -193,6 +194,7 @@ def test_run_and_its_events(host: Host, sample_repo: Repo, python: Path, tmp_pat
     assert folders == [f"{tmp_path}/whole", f"{tmp_path}/watched"]
     assert why[0] == 2 and "--rounds" in why[1]
     assert missing[0] == 2 and "cannot read script" in missing[1] and not missing[2], "one failure is told once"
+    assert missing[3:] == ["usage", None] and why[3:] == [None, None]
 
 
 _ODD = """
@@ -273,4 +275,6 @@ def test_the_guide_runs(host: Host, sample_repo: Repo, python: Path, tmp_path: P
     assert lines[3].startswith("unverified ") and "diff --git" in lines[4] and "snapshot" in lines
     assert re.search(r"^runs: \d+$", "\n".join(lines), re.MULTILINE), "an array of one line"
     assert "0 42" in lines and any(line.startswith("broken: [] fixed: ['") for line in lines)
-    assert lines[-2] == "unverified" and lines[-1].startswith("2 acr-host run: ") and "no-such-file.md" in lines[-1]
+    assert (
+        lines[-2] == "unverified" and lines[-1].startswith("2 cannot read the issue") and "no-such-file.md" in lines[-1]
+    )

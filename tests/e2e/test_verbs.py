@@ -65,11 +65,13 @@ MISSED = {
 
 def check_search_row(row: dict[str, Any]) -> None:
     """The object has exactly the promised members, with their types."""
-    assert list(row) == ["call", "ok", "failed", "output", "results"]
+    assert list(row) == ["call", "ok", "failed", "output", "results", "lines"]
     assert isinstance(row["ok"], bool) and isinstance(row["output"], str)
     for place in row["results"]:
         assert set(place) == {"file", "start", "end", "class", "func"}
         assert 1 <= place["start"] <= place["end"]
+    for line in row["lines"]:
+        assert set(line) == {"file", "line", "column", "text"}
 
 
 def test_search_json(run_host: RunHost, sample_repo: Repo) -> None:
@@ -88,6 +90,17 @@ def test_search_json(run_host: RunHost, sample_repo: Repo) -> None:
             if func:
                 assert f"<func>{func}</func>" in row["output"]
     assert digest(sample_repo.path) == before
+
+
+def test_search_json_names_the_lines_with_the_text(run_host: RunHost, sample_repo: Repo) -> None:
+    words = ["search", "--repo", sample_repo]
+    (row,) = run_host(*words, "--json", 'search_code("period")').rows()
+    lines = [f"{at['file']}:{at['line']}:{at['column']}:{at['text']}" for at in row["lines"]]
+    printed = run_host(*words, "--vimgrep", 'search_code("period")').out.splitlines()
+    assert len(lines) > len(row["results"]) > 1 and sorted(lines) == sorted(printed)
+    (row,) = run_host(*words, "--json", "--limit", 1, 'search_code("period")').rows()
+    (place,) = row["results"]
+    assert row["lines"] and all(place["start"] <= at["line"] <= place["end"] for at in row["lines"])
 
 
 def test_search_places_are_where_the_code_is(run_host: RunHost, sample_repo: Repo) -> None:

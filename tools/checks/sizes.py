@@ -27,11 +27,11 @@ BUDGETS = {
     "native/money": 1_810,
     "native/patch": 8_280,
     "native/sandbox": 6_960,
-    "native/search": 6_630,
+    "native/search": 6_640,
     "native/spectrum": 180,
     "native/vcs": 6_690,
     "python/acr": 14_310,
-    "python/acr_host": 425,
+    "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
     "runtime/task": 6_590,
-    "runtime/verbs": 9_740,
+    "runtime/verbs": 9_780,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
