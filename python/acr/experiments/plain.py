@@ -212,8 +212,7 @@ class Unit:
             return from_library and tail(at).startswith(("get", "current", "_"))
         if not isinstance(at, (ast.Attribute, ast.Subscript)):
             return False
-        module = self._module(ast.unparse(at)) if isinstance(at, ast.Attribute) else ""
-        return module.split(".")[0] in names.LIBRARY or self._is_shared(at.value, depth)
+        return self.whole(at).split(".")[0] in names.LIBRARY or self._is_shared(at.value, depth)
 
     def parts(self, at: ast.AST | None, seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
         """The nodes of an expression, and of the values of the names in it."""
@@ -271,11 +270,11 @@ class Unit:
         return values[0].func if len(values) == 1 and isinstance(values[0], ast.Call) else at
 
     def whole(self, at: ast.expr) -> str:
-        """The dotted name of what an expression takes from a module, or the name of what no scope binds; otherwise ""."""
+        """The dotted name of what an expression takes from a module, or a special name of the file; otherwise ""."""
         root, dot, rest = ast.unparse(at).partition(".")
         if root in self.locals or not _DOTTED.fullmatch(root + dot + rest):
             return ""
-        known = self.origins.get(root, "" if dot else root)
+        known = self.origins.get(root, root if root[:2] == "__" and not dot else "")
         return self._module(root + dot + rest) or known and known + dot + rest
 
     def _import(self, x: ast.Import | ast.ImportFrom) -> Iterator[Finding]:

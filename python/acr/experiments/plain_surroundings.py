@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def of_name(unit: Unit, x: ast.Name | ast.Attribute) -> Iterator[Finding]:
-    """The finding about one name or attribute."""
     name = unit.whole(x)
     module, _, last = name.rpartition(".")
     asks = module in names.OWN and last not in names.OWN[module] or name in names.MOMENTS | names.ASKING
@@ -43,8 +42,7 @@ def tested(unit: Unit) -> set[int]:
     if unit.tested is None:
         near = [getattr(x, at) for x in unit.nodes for at in ("test", "subject") if hasattr(x, at)]
         near += [at for x in unit.nodes for at in getattr(x, "ifs", [])]
-        asks = (ast.BoolOp, ast.Compare)
-        near += [x for x in unit.nodes if isinstance(x, asks) or isinstance(getattr(x, "op", 0), ast.Not)]
+        near += [x for x in unit.nodes if isinstance(x, (ast.BoolOp, ast.Compare, ast.UnaryOp))]
         unit.tested = set()
         while near:
             for x in unit.parts(near.pop()):
