@@ -233,7 +233,7 @@ def test_a_script_whose_right_result_is_empty_is_told_what_to_add() -> None:
     before = "def days(n):\n    return n\n"
     why, _ = verdict("from m import days\nassert days(-4) == 0\n", {"m.py": before.encode()},
                      {"m.py": before.replace("return n", "return max(n, 0)").encode()})  # fmt: skip
-    assert why.endswith("the script passed; also assert a result that is not empty, 0 or None")
+    assert why.endswith("the script passed; also assert a result that is not empty, 0, False or None")
 
 
 def test_a_changed_equality_says_what_to_do() -> None:

@@ -20,18 +20,20 @@ _NEXT = str.maketrans(string.ascii_letters + string.digits, string.ascii_letters
 # Functions of tests whose constants state what the script expects, or which it only lists; and functions that wait.
 _STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$|print$|sleep$|wait$|wait_for$|join$")
 
+_BOUNDS = re.compile("tol$|delta$|places$")  # arguments that say how near two numbers must be
+
 
 def replaced(script: Script, mark: str) -> list[str]:
-    """The script with other inputs, three times: with other letters and greater numbers, the same for every second input, and
-    with longer texts, shorter lists and negative numbers. Each writes `mark` to standard error when it reaches the site.
-    Empty if the script has no input."""
+    """The script with other inputs, five times: with other letters and greater numbers, the same for every second input,
+    with longer texts, shorter lists and negative numbers, and twice with values nearby, as a date must be. Each writes
+    `mark` to standard error when it reaches the site. Empty if the script has no input."""
     texts = []
-    for step, is_far in (1, False), (2, False), (1, True):
+    for step, is_far, near in (1, False, 0), (2, False, 0), (1, True, 0), (1, False, 1), (1, False, 5):
         site = script.site()
         if site is None or not (found := _inputs(site)):
             return []
         for at in found[::step]:
-            at.value = _other(at.value, is_far)
+            at.value = _near(at.value, near) if near else _other(at.value, is_far)
         for at in ast.walk(site.tree) if is_far else ():
             if isinstance(at, ast.List) and len(at.elts) > 1 and all(x in found for x in at.elts):
                 at.elts.pop()
@@ -63,7 +65,8 @@ def _inputs(site: Site) -> list[ast.Constant]:
             apart += [x for x in ast.walk(at) if isinstance(x, ast.Constant) and repr(x.value) in wanted]
         formats = isinstance(getattr(at, "op", 0), ast.Mod) and isinstance(getattr(at.left, "value", 0), str)  # type: ignore
         is_name = isinstance(at, ast.Compare) and "__name__" in ast.unparse(at)
-        if isinstance(at, ast.Raise) or is_text(at) or waits(at) or formats or is_name:
+        is_bound = isinstance(at, ast.keyword) and _BOUNDS.search(at.arg or "")
+        if is_bound or isinstance(at, ast.Raise) or is_text(at) or waits(at) or formats or is_name:
             apart.append(at)
         elif isinstance(at, ast.Assert) and at.msg:
             apart.append(at.msg)
@@ -102,3 +105,15 @@ def _other(value: bool | float | str | bytes, is_far: bool) -> object:
     if isinstance(value, bytes):
         return str(_other(value.decode("latin1"), is_far)).encode("latin1")
     return f"{value}q{value}" if is_far or not value.isascii() else value.translate(_NEXT)
+
+
+def _near(value: bool | float | str | bytes, by: int) -> object:
+    """A value that is greater by so much, or a text whose numbers are; a text without numbers ends with another letter."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + by
+    if isinstance(value, bytes):
+        return str(_near(value.decode("latin1"), by)).encode("latin1")
+    moved = re.sub(r"\d+", lambda at: f"{int(at[0]) + by:0{len(at[0])}}", value)
+    return moved if moved != value else value[:-1] + value[-1:].translate(_NEXT)

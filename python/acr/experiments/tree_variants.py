@@ -239,17 +239,24 @@ def changed_functions(base: Files, patched: Files) -> set[str]:
 
 
 def ignored(calls: list[ast.Call], base: Files, patched: Files) -> str:
-    """The first argument of these calls that a function of the patch, changed by it, never reads, or ""."""
+    """The first argument of these calls that a function of the patch, changed by it, never reads, or "". If other classes
+    have a function of this name that reads it, the patch must have dropped the reading."""
     ways: dict[str, list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]] = {}
+    before: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef] = {}
     changed = changed_functions(base, patched)
     for path, text in patched.items():
         if path.endswith(".py") and text is not None:
+            before.update(_functions(ast.parse(base.get(path) or b"")))
             for (kind, name), at in _functions(ast.parse(text)).items():
                 ways.setdefault(kind if name == "__init__" else name, []).append((kind, at))
     for call in calls:
         found = [_unread(call, kind, at) for kind, at in ways.get(tail(call), [])]
-        if all(found) and any(at.name in changed for _, at in ways.get(tail(call), [])):
-            return f"`{found[0]}` of `{tail(call)}`"
+        own = [(kind, at) for kind, at in ways.get(tail(call), []) if at.name in changed]
+        was = [before.get((kind, at.name)) for kind, at in own]
+        dropped = [_unread(call, *at) for at, old in zip(own, was) if old and not _unread(call, at[0], old)]
+        unread = next(filter(None, found if own and all(found) else dropped), "")
+        if unread:
+            return f"`{unread}` of `{tail(call)}`"
     return ""
 
 
@@ -261,8 +268,11 @@ def _unread(call: ast.Call, kind: str, function: ast.FunctionDef | ast.AsyncFunc
     if not body or decorators - {"staticmethod", "classmethod"} or read & {*_LOOKS, "super"}:
         return ""
     names = [at.arg for at in [*args.posonlyargs, *args.args]]
-    by_class = tail(getattr(call.func, "value", call)) == kind and not (
-        function.name == "__init__" or "classmethod" in decorators
+    owner = getattr(call.func, "value", call)
+    by_class = (
+        not isinstance(owner, ast.Call)
+        and tail(owner) == kind
+        and not (function.name == "__init__" or "classmethod" in decorators)
     )
     positional = names[1:] if kind and "staticmethod" not in decorators and not by_class else names
     starred = [isinstance(at, ast.Starred) for at in call.args] + [True]
