@@ -53,7 +53,7 @@ Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
 _WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceiling
 _FLAGS = frozenset(
     "all apply audit baseline clear count dry_run files_with_matches hidden_tests ignore_case ignore_unknown imports json json_mode"
-    " list network no_cache no_draft no_pull official_only once online open prune quiet regex regrade resume serve setup_network"
+    " fixed_strings line_number list network no_cache no_draft no_pull official_only once online open prune quiet regex regrade resume serve setup_network"
     " tests trust_git_links verbose vimgrep word_regexp yes".split()
 )
 # Options that take a WHEN -> the value that True means; False means `never`.
@@ -253,7 +253,7 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
     command = _command("search", calls, {"repo": repo, **options, "json": True})
     made: list[SearchAnswer] = []
     for call in calls:
-        if "(" not in call:
+        if "(" not in call or not call.rstrip().endswith(")"):
             raise HostError(2, f"{call!r} is not a search call; write it as in 'search_class(\"Name\")'")
     if not calls:
         return made

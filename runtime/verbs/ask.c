@@ -21,6 +21,9 @@ static char *read_text(AcrHost *host, const char *given, GError **error)
     if (!bytes)
         return NULL;
     g_autofree char *text = acr_bytes_text(bytes);
+    if (!text[strspn(text, " \t\r\n")])
+        return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                                      "give a question, as an argument or on standard input"));
     if (strlen(text) == g_bytes_get_size(bytes))
         return g_steal_pointer(&text);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,

@@ -576,6 +576,7 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         !acr_repository_index(host, spec, &workspace, &error))
         return acr_verb_fail(host, error);
     self.calls = acr_extensions_calls(extensions);
+    acr_search_tell_root(spec, acr_repo_workdir(workspace.repo));
     if (words[0])
         return answer_arguments(&self);
     return input.is_terminal ? answer_prompt(&self, &input) : answer_input(&self, &input);

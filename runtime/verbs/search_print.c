@@ -265,3 +265,13 @@ AcrJson *acr_search_answer_json(const char *call, const AcrAnswer *answer)
     acr_json_set(json, "lines", lines);
     return json;
 }
+
+void acr_search_tell_root(const AcrRunSpec *spec, const char *workdir)
+{
+    g_autofree char *given = acr_path_real(spec->repo),
+                    *root = workdir ? acr_path_real(workdir) : NULL;
+    if (given && root && strcmp(spec->repo, ".") != 0 && strcmp(given, root) != 0 && !spec->rev)
+        acr_verb_say("'%s' is a folder of the repository %s, which is searched as a whole; --in "
+                     "limits the search to a folder",
+                     spec->repo, root);
+}

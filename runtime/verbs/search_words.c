@@ -293,7 +293,10 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
             return acr_task_refuse(error, "no file matches '%s'; did you mean '%s'%s?", places[i],
                                    meant, is_path ? "" : " as the first word");
         return acr_task_refuse(
-            error, "no file matches '%s'; quote an argument that contains spaces", places[i]);
+            error,
+            "no file matches '%s'; quote a TEXT of several words, and write alternatives as "
+            "-e 'ONE|OTHER'",
+            places[i]);
     }
     return true;
 }

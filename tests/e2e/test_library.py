@@ -140,6 +140,10 @@ try:
     acr_host.search(sys.argv[1] + "/no", 'search_class("A")')
 except acr_host.HostError as error:
     why = [error.exit, str(error)]
+try:
+    acr_host.search(sys.argv[1], 'search_class("A"')
+except acr_host.HostError as error:
+    assert error.exit == 2 and "is not a search call" in str(error)
 assert dir(acr_host) == acr_host.__all__
 print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, odd.failed, why]))
 """

@@ -76,7 +76,9 @@ def test_shells_complete_verbs_options_and_values(share: Path) -> None:
     assert "never" in complete(share, "run", "--verify", "=")
     assert complete(share, "help", "first") == ["first-issue"] and "run" in complete(share, "help", "")
     assert "search" in complete(share, "config", "s") and complete(share, "extensions", "n") == ["new"]
-    assert complete(share, "s", "--li") == ["--limit", "--list"] and "--help-all" in complete(share, "run", "--help")
+    assert complete(share, "s", "--li") == ["--line-number", "--limit", "--list"] and "--help-all" in complete(
+        share, "run", "--help"
+    )
     assert complete(share, "run", "--sandbox", "b") == ["bubblewrap"]
     assert (
         "openai/gpt-4.1"

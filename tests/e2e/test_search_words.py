@@ -88,6 +88,10 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
     for lines in ("5-3", "5-"):
         host.run("search", "--repo", str(repo), f"app/box.py:{lines}").one_line(2, f"{lines}' ends before it begins")
+    told = host.run("search", "--repo", str(repo.path / "app"), "Box").check()
+    assert "app' is a folder of the repository" in told.err and "app/box.py" in told.out
+    assert "app/box.py" in host.run("search", "--repo", str(repo), "-n", "-F", "Box").check().out
+    host.run("search", "--repo", str(repo), "-F", "-e", "Box").check(2)
     assert "Found no file none.py" in host.run("search", "--repo", str(repo), "none.py:1-5").check(1).err
     assert "lines.\n" in (told := host.run("search", "--repo", str(repo), "app/box.py:90-99").check(1).err), told
     assert len(host.run("search", "--repo", str(repo), "app/box.py:3-99").check().out.splitlines()) > 1
@@ -97,8 +101,8 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     ("words", "said"),
     [
         (["class"], "'class' takes one argument, NAME"),
-        (["method", "a", "b"], "no file matches 'b'; quote an argument that contains spaces"),
-        (["return x", "b"], "no file matches 'b'; quote an argument that contains spaces"),
+        (["method", "a", "b"], "no file matches 'b'; quote a TEXT of several words"),
+        (["return x", "b"], "no file matches 'b'; quote a TEXT of several words"),
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
@@ -109,7 +113,7 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["-e", "["], "cannot search for '[': it is not a valid pattern"),
         ([""], "give a name or a text to search for"),
         (["put", "boxes.py"], "no file matches 'boxes.py'; did you mean 'box.py'?"),
-        (["lint", "nope.py"], "no file matches 'nope.py'; quote an argument"),
+        (["lint", "nope.py"], "no file matches 'nope.py'; quote a TEXT"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
         (["--in", "x", 'search_class("Box")'], "-C need a name or a text"),
         (["-A1", 'search_class("Box"'], "-C need a name or a text"),
