@@ -15,9 +15,8 @@
 /* Returns the question: `given`, or the text on standard input if `given` is NULL; owned. */
 static char *read_text(AcrHost *host, const char *given, GError **error)
 {
-    if (given)
-        return g_strdup(given);
-    g_autoptr(GBytes) bytes = acr_read_stdin(MAX_TEXT_BYTES, host->interrupt, error);
+    g_autoptr(GBytes) bytes = given ? g_bytes_new(given, strlen(given))
+                                    : acr_read_stdin(MAX_TEXT_BYTES, host->interrupt, error);
     if (!bytes)
         return NULL;
     g_autofree char *text = acr_bytes_text(bytes);

@@ -93,6 +93,7 @@ def test_prints_the_answer_and_one_newline(run_host: RunHost, loopback_openai: S
 
 def test_no_question_is_no_call(run_host: RunHost) -> None:
     run_host("ask", "--model", "script:no-such-file", input=b" \n").one_line(2, "give a question")
+    run_host("ask", "--model", "script:no-such-file", " ").one_line(2, "give a question")
 
 
 def test_an_empty_answer_is_a_failure(run_host: RunHost, loopback_openai: Serve) -> None:
