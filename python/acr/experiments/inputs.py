@@ -13,8 +13,12 @@ from acr.experiments.site import Site, tail, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
+
+    How = tuple[Callable[[float], float], Callable[[str], str]]  # how to change a number, and a text
 
 _NEXT = str.maketrans(string.ascii_letters + string.digits, string.ascii_letters[1:] + "a" + string.digits[3:] + "012")
 # Functions of tests whose constants state what the script expects, or which it only lists; and functions that wait.
@@ -23,18 +27,32 @@ _STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$|print$|sl
 _BOUNDS = re.compile("tol$|delta$|places$")  # arguments that say how near two numbers must be
 
 
+def _nearby(by: int) -> How:
+    """Numbers grow by so much, also in a text; a text without numbers ends with another letter."""
+
+    def text(value: str) -> str:
+        moved = re.sub(r"\d+", lambda at: f"{int(at[0]) + by:0{len(at[0])}}", value)
+        return moved if moved != value else value[:-1] + value[-1:].translate(_NEXT)
+
+    return lambda value: value + by, text
+
+
+_FAR: How = (lambda value: -value - 3, lambda value: f"{value}q{value}")
+_ALIKE: How = (lambda value: value + 17, lambda value: value.translate(_NEXT) if value.isascii() else _FAR[1](value))
+
+
 def replaced(script: Script, mark: str) -> list[str]:
     """The script with other inputs, five times: with other letters and greater numbers, the same for every second input,
     with longer texts, shorter lists and negative numbers, and twice with values nearby, as a date must be. Each writes
     `mark` to standard error when it reaches the site. Empty if the script has no input."""
     texts = []
-    for step, is_far, near in (1, False, 0), (2, False, 0), (1, True, 0), (1, False, 1), (1, False, 5):
+    for step, how in (1, _ALIKE), (2, _ALIKE), (1, _FAR), (1, _nearby(1)), (1, _nearby(5)):
         site = script.site()
         if site is None or not (found := _inputs(site)):
             return []
         for at in found[::step]:
-            at.value = _near(at.value, near) if near else _other(at.value, is_far)
-        for at in ast.walk(site.tree) if is_far else ():
+            at.value = _other(at.value, *how)
+        for at in ast.walk(site.tree) if how is _FAR else ():
             if isinstance(at, ast.List) and len(at.elts) > 1 and all(x in found for x in at.elts):
                 at.elts.pop()
         site.swap(site.holder, *ast.parse(f"__import__('os').write(2, {mark.encode()!r})").body, site.holder)
@@ -96,24 +114,12 @@ def _stated(pair: Pair, project: set[str]) -> list[ast.AST]:
     return [expected] if returns else [part for _, part in value_parts(expected)]
 
 
-def _other(value: bool | float | str | bytes, is_far: bool) -> object:
-    """Another value of this type: of the same form, or longer or negative."""
+def _other(value: bool | float | str | bytes, number: Callable[[float], float], text: Callable[[str], str]) -> object:
+    """Another value of this type."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
-        return -value - 3 if is_far else value + 17
+        return number(value)
     if isinstance(value, bytes):
-        return str(_other(value.decode("latin1"), is_far)).encode("latin1")
-    return f"{value}q{value}" if is_far or not value.isascii() else value.translate(_NEXT)
-
-
-def _near(value: bool | float | str | bytes, by: int) -> object:
-    """A value that is greater by so much, or a text whose numbers are; a text without numbers ends with another letter."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, (int, float)):
-        return value + by
-    if isinstance(value, bytes):
-        return str(_near(value.decode("latin1"), by)).encode("latin1")
-    moved = re.sub(r"\d+", lambda at: f"{int(at[0]) + by:0{len(at[0])}}", value)
-    return moved if moved != value else value[:-1] + value[-1:].translate(_NEXT)
+        return text(value.decode("latin1")).encode("latin1")
+    return text(value)

@@ -301,22 +301,21 @@ class _Site:
             site.waits_for_error() or relates or keeps or "warn" in self.case.script
         )
         texts = inputs.replaced(self.script, mark) if asks else []
+        changed = f"other values in place of those that the script gives to the project ({self.script.quote()})"
         passed: Outcome | None = None
-        for number, text in enumerate(texts, 1):
+        for text in texts:
             got = yield from self.case.run("other inputs", text)
             if got.assertion() and mark not in got.err:
                 text, was = inputs.without(text, got.assertion().lines(got.file)[-1]), text
                 got = (yield from self.case.run("other inputs", text)) if text != was else got
             agrees = yield from self._depends(text, got, mark)
-            if agrees is False:
-                passed = got
-            if agrees or (passed and number == len(texts)):
-                changed = f"other values in place of those that the script gives to the project ({self.script.quote()})"
-                self.case.require(
-                    "other inputs", changed, "the script fails", got if agrees else passed or got, bool(agrees)
-                )
+            if agrees:
+                self.case.note("other inputs", changed, "the script fails", got, True)
                 return
-        if texts:
+            passed = passed if agrees is None else got
+        if passed:
+            self.case.require("other inputs", changed, "the script fails", passed, False)
+        elif texts:
             self.case.skip("other inputs", "the script ends early with other values, with or without the patch")
 
     def _depends(self, text: str, got: Outcome, mark: str) -> Generator[Run, Outcome, bool | None]:
@@ -325,8 +324,7 @@ class _Site:
         error = got.tracebacks[-1:]
         if got.passed:
             return False if mark in got.err else None
-        frames = [name for at in error for name, _ in at.frames]
-        if got.assertion() or any(name.endswith("/" + path) for name in frames for path in self.case.patched):
+        if got.assertion() or any(at.lines(path) for at in error for path in self.case.patched):
             return True
         was = yield from self.case.run("other inputs", text, is_patched=False)
         same = [(at.error, at.lines(was.file)) for at in was.tracebacks[-1:]]
