@@ -136,6 +136,7 @@ char *acr_eval_environment(const AcrHost *host, const char *out, const AcrInstan
     if (!places)
         return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                                       "no folder for environments: set HOME or XDG_CACHE_HOME"));
-    return task ? create_environment(host, task, plan, real, deadline_us, error)
-                : acr_project_environment(plan, real, deadline_us, host->interrupt, error);
+    return task && !acr_project_has_environment(plan, real)
+               ? create_environment(host, task, plan, real, deadline_us, error)
+               : acr_project_environment(plan, real, deadline_us, host->interrupt, error);
 }

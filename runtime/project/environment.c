@@ -181,32 +181,24 @@ AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterru
     }
 }
 
-/* Returns whether an environment is complete and its Python still exists. The Python disappears if
- * the base Python is removed. */
-static bool is_made(const char *ready, const char *python)
-{
-    return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;
-}
-
 bool acr_project_has_environment(const AcrGradingPlan *plan, const char *cache)
 {
     g_autofree char *ready = g_build_filename(cache, plan->key, READY, NULL),
                     *python = g_build_filename(cache, plan->key, "bin", "python", NULL);
-    return is_made(ready, python);
+    return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;
 }
 
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error)
 {
     g_autofree char *folder = g_build_filename(cache, plan->key, NULL),
-                    *ready = g_build_filename(folder, READY, NULL),
                     *lock_path = g_strconcat(folder, ".lock", NULL),
                     *python = g_build_filename(folder, "bin", "python", NULL);
-    if (!is_made(ready, python)) {
+    if (!acr_project_has_environment(plan, cache)) {
         g_autoptr(AcrLock) lock = NULL;
         if (acr_dir_make(cache, error))
             lock = acr_project_lock(lock_path, deadline_us, interrupt, error);
-        if (!lock || (!is_made(ready, python) &&
+        if (!lock || (!acr_project_has_environment(plan, cache) &&
                       !build_environment(plan, folder, deadline_us, interrupt, error)))
             return NULL;
     }

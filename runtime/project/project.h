@@ -310,7 +310,8 @@ static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
  * of base. */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
-/* Returns whether acr_project_environment would find the environment instead of creating it. */
+/* Returns whether the environment is complete and its Python still exists, which disappears if the
+ * base Python is removed. Otherwise, acr_project_environment creates it. */
 bool acr_project_has_environment(const AcrGradingPlan *plan, const char *cache);
 
 /* Makes a checkout's plan from a recipe. *out has the environment and test command, *out_name
