@@ -147,9 +147,10 @@ static bool is_imported(const Scan *scan, const char *name)
 static bool is_module_of(const AcrIndex *index, const AcrSymbol *target, const char *name)
 {
     const char *path = acr_index_file(index, target->file)->path;
+    if (target->parent >= 0 || acr_search_is_module(path, name))
+        return target->parent < 0;
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
-    return target->parent < 0 &&
-           (acr_search_is_module(path, name) || g_strv_contains((const char *const *)parts, name));
+    return g_strv_contains((const char *const *)parts, name);
 }
 
 /* Judges a call on the name from..to, which may be a class, a module, or an object of unknown

@@ -43,7 +43,8 @@ def finish(argument: bytes) -> bytes:
     endings = {row["task"]: row["grade"] for row in graded}
     failures = {row["task"]: Failure(*row["sign"]) for row in run["rows"] if row.get("sign")}
     report = reports.final(run["tasks"], endings, failures, run["rules"], None)
-    lines, costs = list[str](), list[str]()
+    lines: list[str] = []
+    costs: list[str] = []
     summary = _summary(run, graded, lines, costs)
     table = audit_table if all(row.get("audit") for row in graded) else _table
     told = {

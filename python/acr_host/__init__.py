@@ -63,7 +63,7 @@ _MAX_LINE = 64 << 20  # most bytes of an event; the last event contains the patc
 
 
 class HostError(Exception):
-    """The program failed: `exit` is its exit code (2 usage, 3 environment, 130 interrupted), the text its last line.
+    """The program failed: `exit` is its exit code (2 usage, 3 environment, 130 interrupted), the text its error.
 
     `kind` is the class of the error (such as `auth` or `server`) and `folder` the run folder, to resume the run by `out`, if they are
     known. `data` is the object that the program printed with --json, if any.

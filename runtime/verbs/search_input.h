@@ -71,13 +71,13 @@ AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
 
 /* ---- Answers for people (search_print.c) ---- */
 
-/* Prints the results in the form that the options select. Notes, or that there are no results, go
- * to stderr. `mark` (may be NULL) is emphasised on a terminal. */
 /* Says that the whole repository is searched, if --repo names a folder inside it. */
 void acr_search_tell_root(const AcrRunSpec *spec, const char *workdir);
 /* Returns the answer as acr_answer_to_json does, with `lines`: those that contain the text or name,
  * as far as their place is in the answer; owned. */
 AcrJson *acr_search_answer_json(const char *call, const AcrAnswer *answer) ACR_MUST_USE;
+/* Prints the results in the form that the options select. Notes, or that there are no results, go
+ * to stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
 

@@ -240,27 +240,26 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
     tell_about(answer, is_list || !last ? 0 : last->place + 1, limit, is_list ? 0 : shortened);
 }
 
-static bool is_in_places(const AcrShownLine *line, const GPtrArray *places)
+static bool is_in_place(const AcrShownLine *line, const AcrPlace *place)
 {
-    for (guint i = 0; i < places->len; i++) {
-        const AcrPlace *place = g_ptr_array_index(places, i);
-        if (line->line >= place->start && line->line <= place->end &&
-            strcmp(line->file, place->file) == 0)
-            return true;
-    }
-    return false;
+    return line->line >= place->start && line->line <= place->end &&
+           strcmp(line->file, place->file) == 0;
 }
 
 AcrJson *acr_search_answer_json(const char *call, const AcrAnswer *answer)
 {
     AcrJson *json = acr_answer_to_json(call, answer), *lines = acr_json_new_array();
-    for (guint i = 0; answer->lines && i < answer->lines->len; i++) {
+    const GPtrArray *places = answer->places;
+    for (guint i = 0, at = 0; answer->lines && i < answer->lines->len; i++) {
         const AcrShownLine *line = g_ptr_array_index(answer->lines, i);
-        if (is_in_places(line, answer->places))
-            acr_json_append(lines,
-                            acr_json_of(ACR_STRING("file", line->file), ACR_INT("line", line->line),
-                                        ACR_INT("column", line->column),
-                                        ACR_STRING("text", line->text), NULL));
+        while (at < places->len && !is_in_place(line, places->pdata[at])) /* both have one order */
+            at++;
+        if (at == places->len)
+            break;
+        acr_json_append(lines,
+                        acr_json_of(ACR_STRING("file", line->file), ACR_INT("line", line->line),
+                                    ACR_INT("column", line->column), ACR_STRING("text", line->text),
+                                    NULL));
     }
     acr_json_set(json, "lines", lines);
     return json;

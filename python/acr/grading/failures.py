@@ -19,7 +19,7 @@ class Failure(NamedTuple):
 _SIGNS = [
     (
         Failure(reason, tier),
-        [part.lstrip("^").partition("\\")[0].rstrip("$") for part in pattern.split("|")],
+        [re.sub(r"^\^?([\w ]*).*", r"\1", part) for part in pattern.split("|")],
         re.compile(pattern, re.MULTILINE),
     )
     for reason, tier, pattern in (
