@@ -189,7 +189,7 @@ static bool has_new_failure(const AcrTestRun *before, const AcrTestRun *run)
 }
 
 /* Returns whether a run ended by itself, between two tests. */
-static bool has_ended(const AcrTestRun *run)
+static bool ended_by_itself(const AcrTestRun *run)
 {
     return !run->timed_out && !run->limit && !run->running;
 }
@@ -198,7 +198,7 @@ static bool has_ended(const AcrTestRun *run)
  * have such tests; pytest's own suite collects tests whose outcome its runner never reports. */
 static bool ran_as_before(const AcrTestRun *before, const AcrTestRun *run)
 {
-    bool ran = has_ended(run);
+    bool ran = ended_by_itself(run);
     for (guint i = 0; ran && i < run->not_run->len; i++)
         ran = g_ptr_array_find_with_equal_func(before->not_run, run->not_run->pdata[i], g_str_equal,
                                                NULL);
@@ -240,7 +240,7 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
     g_auto(AcrTestRun) again = {0};
     bool is_usual = before->exit_code == 0 || before->exit_code == PYTEST_FAILURES;
-    if (!(acr_test_run_is_whole(before) || (has_ended(before) && is_usual)) ||
+    if (!(acr_test_run_is_whole(before) || (ended_by_itself(before) && is_usual)) ||
         !broke_off(before, run))
         return true;
     asked->time_ms = bound_ms(work);
