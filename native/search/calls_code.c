@@ -158,19 +158,55 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
     return true;
 }
 
-static void miss(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files, AcrAnswer *out)
+/* Counts the indexed files outside of `files` that contain the text. */
+static bool count_elsewhere(AcrSearch *search, const char *text, const AcrFileMatch *files,
+                            guint *out, GError **error)
 {
-    const char *file = files ? call->values[1] : "";
-    g_autofree char *shown = acr_search_shown(call->values[0]),
-                    *shown_file = acr_search_shown(file);
+    g_autoptr(GArray) entries = acr_search_load(search, text, false);
+    g_autoptr(AcrNeedle) needle = acr_needle_new(text);
+    *out = 0;
+    for (guint i = 0; i < entries->len; i++) {
+        gsize entry = g_array_index(entries, gsize, i);
+        AcrContent *content;
+        if (!acr_search_content(search, entry, &content, error))
+            return false;
+        if (!content || acr_file_match_has(files, entry))
+            continue;
+        const char *at = content->text.text;
+        *out += acr_needle_find(needle, at, at + content->text.len) != NULL;
+    }
+    return true;
+}
+
+static bool miss(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files, AcrAnswer *out,
+                 GError **error)
+{
+    const char *sought = call->values[0], *file = files ? call->values[1] : "";
+    bool is_person = reply->search->mode.literal;
+    guint n = 0;
+    g_autofree char *shown = acr_search_shown(sought), *where = acr_search_shown(file);
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no code %s%s%s.\n", shown, files ? " in " : "", shown_file);
-    if (files)
+    if (is_person && files && !count_elsewhere(reply->search, sought, files, &n, error))
+        return false;
+    if (n)
+        g_string_append_printf(text,
+                               "'%s' is not in %s; %u other Python file%s it (leave out %s to see "
+                               "where)\n",
+                               shown, where, n, n == 1 ? " contains" : "s contain", where);
+    else if (is_person)
+        g_string_append_printf(
+            text, "no line%s%s contains '%s'%s\n", files ? " in " : "", where, shown,
+            !files && g_str_has_suffix(sought, "/") ? ", and there is no such folder" : "");
+    else
+        g_string_append_printf(text, "Found no code %s%s%s.\n", shown, files ? " in " : "", where);
+    if (files && !n)
         acr_suggest_files(text, reply->search, files, file);
-    append_hints(text, reply->search, call->values[0]);
-    if (files)
+    if (!n)
+        append_hints(text, reply->search, sought);
+    if (files && !n)
         acr_suggest_file_contents(text, reply->search, files);
     acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
 }
 
 static bool answer_code(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files,
@@ -188,9 +224,7 @@ static bool answer_code(AcrReply *reply, const AcrCall *call, const AcrFileMatch
         return finish_search(reply, text, files, out, error);
     if (!is_strict && !acr_instead_of_text(reply, text, files, out, error))
         return false;
-    if (reply->hits->len == 0)
-        miss(reply, call, files, out);
-    return true;
+    return reply->hits->len || miss(reply, call, files, out, error);
 }
 
 bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)

@@ -37,8 +37,12 @@ GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrN
             continue;
         g_autofree char *shown = acr_search_shown(arg->text);
         const char *other = sought->kinds & ACR_FUNCTIONS ? "a class" : "a function or method";
+        g_autofree char *name =
+            reply->search->mode.literal
+                ? g_strdup_printf("an assigned name (/%s finds all its lines)", arg->last)
+                : g_strdup("an assigned name");
         acr_reply_note(reply, "There is no %s named %s; it is %s.", sought->noun, shown,
-                       step == 0 ? other : "an assigned name");
+                       step == 0 ? other : name);
         return g_steal_pointer(&kept);
     }
     return g_array_new(FALSE, FALSE, sizeof(guint32));

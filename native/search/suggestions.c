@@ -246,9 +246,10 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
                                    : "Tests and files of other types are not searched: ",
                                shown, total, total == 1 ? "" : "s", files, listed->str);
     else if (search->mode.literal)
-        g_string_append(out, others ? ""
-                                    : "Files of other types are too many to search; name a "
-                                      "folder to search in.\n");
+        g_string_append(out, others || search->mode.only
+                                 ? ""
+                                 : "Files of other types are too many to search; name a "
+                                   "folder to search in.\n");
     else if (*text)
         g_string_append_printf(out, "No Python file outside the tests contains %s%s.\n", shown,
                                others ? "" : ", which are not searched");

@@ -215,12 +215,15 @@ def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[s
         ("nativ", "no class or function is named 'nativ'; these lines contain it"),
         ("key", "no class or function is named 'key'; these lines contain it"),
         ("native", "no class or function is named 'native'; these lines contain it"),
+        ("value", "named value; it is an assigned name (/value finds all its lines)."),
+        ("zz/", "no line contains 'zz/', and there is no such folder"),
+        ("native.begin app/", "'native.begin' is not in app/; 1 other Python file contains it (leave out app/ to"),
         ("doc/raw.bin:1-2", "doc/raw.bin is a binary file."),
         ("app/box.py", "'app/box.py'; it is a file, folder or module: write FILE:1-20 to see lines"),
     ],
 )
 def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Make, word: str, said: str) -> None:
-    found = host.run("search", "--repo", str(make_repo(FILES | TEST)), word)
+    found = host.run("search", "--repo", str(make_repo(FILES | TEST)), *word.split())
     assert found.err.count("\n") == 1 and said in found.err, found.err
 
 
