@@ -157,6 +157,18 @@ static bool too_big(Scan *scan, const char *what, int limit)
                          "the JSON text %s %d at byte %" G_GSIZE_FORMAT, what, limit, scan->pos);
 }
 
+/* Rejects what is no JSON here, because an unclosed bracket would hide where the text goes wrong. */
+static bool scan_word(Scan *scan)
+{
+    const char *at = scan->text + scan->pos, *end = scan->text + scan->len;
+    gsize n = *at == 'f' ? 5 : 4;
+    if ((gsize)(end - at) < n ||
+        (strncmp(at, "true", 4) && strncmp(at, "false", 5) && strncmp(at, "null", 4)))
+        return fail_at(scan, scan->pos, "unexpected character");
+    scan->pos += n;
+    return true;
+}
+
 static bool scan_mark(Scan *scan, char c)
 {
     bool opens = c == '{' || c == '[';
@@ -168,6 +180,8 @@ static bool scan_mark(Scan *scan, char c)
         scan->depth--;
     if ((guchar)c < 0x20 && !strchr("\t\r\n", c))
         return fail_at(scan, scan->pos, "control character");
+    if (!strchr("{}[],: \t\r\n", c))
+        return scan_word(scan);
     scan->pos++;
     return true;
 }

@@ -127,6 +127,15 @@ const AcrCallSpec *acr_calls_find(const AcrCalls *all, const char *name)
     return NULL;
 }
 
+const char *acr_calls_nearest(const AcrCalls *all, const char *name)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize i = 0; i < acr_calls_n(all); i++)
+        g_ptr_array_add(names, (char *)acr_calls_at(all, i)->name);
+    g_ptr_array_add(names, NULL);
+    return acr_nearest_name(name, (const char *const *)names->pdata);
+}
+
 bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
 {
     if (acr_calls_find(all, spec->name))

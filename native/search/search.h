@@ -85,6 +85,8 @@ bool acr_calls_add(AcrCalls *calls, const AcrCallSpec *spec) ACR_MUST_USE;
 gsize acr_calls_n(const AcrCalls *calls);
 const AcrCallSpec *acr_calls_at(const AcrCalls *calls, gsize i);            /* borrowed */
 const AcrCallSpec *acr_calls_find(const AcrCalls *calls, const char *name); /* NULL if unknown */
+/* Returns the name of the call that is nearest to `name`; borrowed; NULL if none is similar. */
+const char *acr_calls_nearest(const AcrCalls *calls, const char *name);
 
 /* A call with its arguments bound: values[i] belongs to spec->params[i]. Integers are decimal
  * strings. */

@@ -90,7 +90,10 @@ def _name(call: _ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str
     if not isinstance(call.func, _ast.Name):
         raise BadCall(f"{_unparsed(call.func)} is not a search call; there are: {known}")
     if call.func.id not in table:
-        raise BadCall(f"there is no call {_shown_call(call.func.id)}; there are: {known}")
+        import difflib
+
+        near = "".join(f"did you mean {name}? " for name in difflib.get_close_matches(call.func.id, table, 1))
+        raise BadCall(f"there is no call {_shown_call(call.func.id)}; {near}there are: {known}")
     return call.func.id
 
 

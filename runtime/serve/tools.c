@@ -99,7 +99,9 @@ AcrJson *acr_serve_tools_call(const AcrServeRequest *request, AcrServeFault *fau
     const AcrCallSpec *spec = acr_calls_find(request->options->calls, name);
     if (!spec) {
         g_autofree char *shown = acr_text_quote(name, MAX_SHOWN);
-        return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "there is no tool %s", shown);
+        const char *near = acr_calls_nearest(request->options->calls, name);
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "there is no tool %s%s%s%s", shown,
+                                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     const AcrJson *arguments = acr_json_get(request->message->params, "arguments");
     bool is_one = acr_serve_repositories_n(request->repositories) == 1;

@@ -166,20 +166,14 @@ static char *name_of_call(const char *text)
 {
     gsize len = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
     const char *after = text + len + strspn(text + len, " \t");
-    return len && *after == '(' && after[1] ? g_strndup(text, len) : NULL;
+    return len && *after == '(' ? g_strndup(text, len) : NULL;
 }
 
 bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unknown)
 {
     g_autofree char *name = name_of_call(text);
     bool is_whole = g_str_has_suffix(text, ")"), is_known = name && acr_calls_find(calls, name);
-    if (!name || is_known || with_unknown || !is_whole)
-        return is_known || (name && is_whole);
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (gsize i = 0; i < acr_calls_n(calls); i++)
-        g_ptr_array_add(names, (char *)acr_calls_at(calls, i)->name);
-    g_ptr_array_add(names, NULL);
-    return acr_nearest_name(name, (const char *const *)names->pdata) != NULL;
+    return is_known || (name && is_whole && (with_unknown || acr_calls_nearest(calls, name)));
 }
 
 bool acr_search_is_plain(const AcrCalls *calls, const char *text)
@@ -294,8 +288,8 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
                                    meant, is_path ? "" : " as the first word");
         return acr_task_refuse(
             error,
-            "no file matches '%s'; quote a TEXT of several words, and write alternatives as "
-            "-e 'ONE|OTHER'",
+            "no file matches '%s'; give one name or TEXT, in quotes if it has several words, and "
+            "write alternatives as -e ONE -e OTHER",
             places[i]);
     }
     return true;

@@ -141,6 +141,7 @@ def test_wrong_requests(host: Host, sample_repo: Repo, later: bool) -> None:
     ):
         error = client.error(method, params)
         assert (error["code"], bool(error["message"])) == (code, True), (method, params, error)
+    assert "did you mean 'search_class'?" in client.error("tools/call", {"name": "search_clas"})["message"]
     for arguments in ({}, {"class_name": 3}, {"class_name": "A", "x": 1}, {"class_name": "A", "repo": "sample"}):
         result = client.call("search_class", **arguments)
         assert result["isError"] is True and "search_class(class_name: str)" in result["content"][0]["text"]

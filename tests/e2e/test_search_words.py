@@ -83,7 +83,7 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
 
 def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> None:
     """In JSON, an impossible call has an answer like others, and the exit code of a mistake."""
-    host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "there is no call 'search_clas'")
+    host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "did you mean search_class?")
     host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(2)
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
     for lines in ("5-3", "5-"):
@@ -101,8 +101,9 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     ("words", "said"),
     [
         (["class"], "'class' takes one argument, NAME"),
-        (["method", "a", "b"], "no file matches 'b'; quote a TEXT of several words"),
-        (["return x", "b"], "no file matches 'b'; quote a TEXT of several words"),
+        (["method", "a", "b"], "no file matches 'b'; give one name or TEXT, in quotes if it has several words"),
+        (["return x", "b"], "no file matches 'b'; give one name or TEXT"),
+        (["search_class("], "'search_class(' is not a Python call"),
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
@@ -113,7 +114,7 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["-e", "["], "cannot search for '[': it is not a valid pattern"),
         ([""], "give a name or a text to search for"),
         (["put", "boxes.py"], "no file matches 'boxes.py'; did you mean 'box.py'?"),
-        (["lint", "nope.py"], "no file matches 'nope.py'; quote a TEXT"),
+        (["lint", "nope.py"], "no file matches 'nope.py'; give one"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
         (["--in", "x", 'search_class("Box")'], "-C need a name or a text"),
         (["-A1", 'search_class("Box"'], "-C need a name or a text"),

@@ -19,7 +19,7 @@ MAX_PRIVATE_HEADER_BYTES = 10_240
 # lines must delete others. Raise a budget in a separate commit that gives the reason; lower a budget that is a tenth
 # too high.
 BUDGETS = {
-    "native/base": 3_600,
+    "native/base": 3_620,
     "native/http": 1_820,
     "native/index": 3_370,
     "native/journal": 730,

@@ -45,14 +45,14 @@ TEST("/base/json", valid_texts_are_read_and_printed)
 
 TEST("/base/json", what_is_no_json_is_refused_with_its_offset)
 {
-    static const char *const cases[][2] = {{"", "byte 0"},           {"  ", "byte 2"},          {"[1,]", "byte 3"},
-                                           {"[1 2]", "byte 3"},      {"{\"a\":1,}", "byte 7"},  {"{a:1}", "byte 2"},
-                                           {"{\"a\"1}", "byte 4"},   {"01", "byte 1"},          {"1.", "byte 0"},
-                                           {"1e+", "byte 0"},        {"+1", "byte 0"},          {"-", "byte 0"},
-                                           {"nul", "byte 0"},        {"true false", "byte 5"},  {"\"a", "byte 0"},
-                                           {"\"\\x\"", "byte 1"},    {"\"\\u12g4\"", "byte 1"}, {"\"a\nb\"", "byte 2"},
-                                           {"\"\\", "byte 1"},       {"\"\\u00", "byte 1"},     {"NaN", "byte 0"},
-                                           {"[\"\xff\"]", "byte 2"}, {"{", "byte 1"},           {"[", "byte 1"}};
+    static const char *const cases[][2] = {
+        {"", "byte 0"},         {"  ", "byte 2"},      {"[1,]", "byte 3"},        {"{bad: 1", "byte 1: unexpected"},
+        {"[nul", "byte 1"},     {"[1 2]", "byte 3"},   {"{\"a\":1,}", "byte 7"},  {"{a:1}", "byte 2"},
+        {"{\"a\"1}", "byte 4"}, {"01", "byte 1"},      {"1.", "byte 0"},          {"1e+", "byte 0"},
+        {"+1", "byte 0"},       {"-", "byte 0"},       {"nul", "byte 0"},         {"true false", "byte 5"},
+        {"\"a", "byte 0"},      {"\"\\x\"", "byte 1"}, {"\"\\u12g4\"", "byte 1"}, {"\"a\nb\"", "byte 2"},
+        {"\"\\", "byte 1"},     {"\"\\u00", "byte 1"}, {"NaN", "byte 0"},         {"[\"\xff\"]", "byte 2"},
+        {"{", "byte 1"},        {"[", "byte 1"}};
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         assert_refused(cases[i][0], strlen(cases[i][0]), ACR_BASE_ERROR_MALFORMED, cases[i][1]);
     }
