@@ -16,7 +16,32 @@ typedef struct {
     char **argv;
     int next;
     GPtrArray *arguments; /* owned array of owned strings */
+    int after_regex;      /* index of the word after the last --regex; 0: none */
+    guint n_before;       /* number of arguments before the pattern of the first --regex */
+    bool has_pattern;
 } Parser;
+
+/* Options of grep and ripgrep that a person may type from habit. */
+static const struct {
+    char letter;
+    const char *name, *advice;
+} of_grep[] = {
+    {'v', "invert-match", "a search cannot be inverted"},
+    {'o', "only-matching", "lines are printed whole, and --vimgrep adds the column"},
+    {'E', "extended-regexp", "write -e PATTERN"},
+    {'P', "perl-regexp", "write -e PATTERN"},
+    {'\0', "type", "Python files are searched by default; name other files as WHERE"},
+    {'\0', "glob", "name a glob pattern as WHERE, or with -g"},
+};
+
+/* Returns what to do instead of an option of grep, which `letter` or `name` gives; NULL otherwise. */
+static const char *advice_of(const Parser *parser, char letter, const char *name)
+{
+    for (guint i = 0; parser->verb->takes == ACR_FOR_SEARCH && i < G_N_ELEMENTS(of_grep); i++)
+        if (letter ? of_grep[i].letter == letter : strcmp(of_grep[i].name, name) == 0)
+            return of_grep[i].advice;
+    return NULL;
+}
 
 static const AcrOption *find_letter(char letter, guint verb)
 {
@@ -33,6 +58,9 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
         return acr_task_refuse(error, "--%.*s does not apply to '%s'", (int)len, name,
                                parser->verb->name);
     g_autofree char *word = g_strndup(name, len);
+    const char *advice = advice_of(parser, 0, word);
+    if (advice)
+        return acr_task_refuse(error, "there is no option --%s; %s", word, advice);
     const char *nearest = acr_option_nearest(word, parser->verb->takes);
     return acr_task_refuse(error, "there is no option --%s%s%s%s", word,
                            nearest ? "; did you mean --" : "", nearest ? nearest : "",
@@ -44,6 +72,8 @@ static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option
                        const char *attached, GError **error)
 {
     g_autofree char *label = g_strdup_printf("--%s", option->name);
+    if (option->offset == G_STRUCT_OFFSET(AcrRunSpec, regex))
+        parser->after_regex = parser->next;
     const char *next = parser->next < parser->argc ? parser->argv[parser->next] : NULL;
     if (option->type == ACR_OPTION_FLAG)
         return attached ? acr_task_refuse(error, "%s takes no value", label)
@@ -68,8 +98,16 @@ static bool take_long(Parser *parser, AcrRunSpec *spec, const char *word, GError
 static bool take_short(Parser *parser, AcrRunSpec *spec, const char *word, GError **error)
 {
     const AcrOption *option = find_letter(word[0], parser->verb->takes);
+    const char *advice = option ? NULL : advice_of(parser, word[0], NULL);
     if (!option)
-        return acr_task_refuse(error, "there is no option -%s", word);
+        return acr_task_refuse(error, "there is no option -%s%s%s", word, advice ? "; " : "",
+                               advice ? advice : "");
+    if (word[0] == 'r' && word[1] && parser->verb->takes == ACR_FOR_SEARCH &&
+        !g_file_test(word + 1 + (word[1] == '='), G_FILE_TEST_IS_DIR)) /* as in "grep -rn" */
+        return acr_task_refuse(error,
+                               "-r is --repo, and '%s' is no folder; folders are searched "
+                               "without an option",
+                               word + 1);
     if (option->type == ACR_OPTION_FLAG && word[1] && word[1] != '=') /* "-iw" means "-i -w" */
         return take_value(parser, spec, option, NULL, error) &&
                take_short(parser, spec, word + 1, error);
@@ -84,6 +122,16 @@ static bool take_argument(Parser *parser, const char *word, bool is_after, GErro
                                                                  : "");
     if (parser->verb->is_command && !is_after)
         return acr_task_refuse(error, "write -- before the command '%s'", word);
+    bool is_pattern = parser->after_regex && parser->after_regex == parser->next - 1;
+    if (is_pattern && parser->has_pattern) { /* "-e ONE -e OTHER" is "-e 'ONE|OTHER'" */
+        char **first = (char **)&parser->arguments->pdata[parser->n_before];
+        char *both = g_strconcat(*first, "|", word, NULL);
+        g_free(*first);
+        *first = both;
+        return true;
+    }
+    parser->n_before = is_pattern ? parser->arguments->len : parser->n_before;
+    parser->has_pattern = parser->has_pattern || is_pattern;
     g_ptr_array_add(parser->arguments, g_strdup(word));
     return true;
 }
@@ -92,7 +140,7 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
                             GError **error)
 {
     g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
-    Parser parser = {verb, argc, argv, 1, arguments};
+    Parser parser = {.verb = verb, .argc = argc, .argv = argv, .next = 1, .arguments = arguments};
     bool is_after = false, ok = true;
     while (ok && parser.next < argc) {
         const char *word = argv[parser.next++];

@@ -411,7 +411,7 @@ static AcrOut answer_words(Search *self, char *const *words, GError **error)
     g_auto(AcrQuestion) question = {0};
     acr_search_question(self->workspace->search, words, self->spec, &question);
     acr_search_set_mode(self->workspace->search, (AcrSearchMode){.globs = true});
-    if (!acr_search_check_places(self->workspace->search, question.where, words[0], error))
+    if (!acr_search_check_places(self->workspace->search, question.where, self->spec, error))
         return ACR_OUT_FAILED;
     return answer_question(self, &question, self->spec, error);
 }

@@ -57,7 +57,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
 void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
                          AcrQuestion *out);
 /* Checks that each place matches a file. Errors: USAGE of task (names the first other place). */
-bool acr_search_check_places(AcrSearch *search, const char *where, const char *first_word,
+bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunSpec *spec,
                              GError **error) ACR_MUST_USE;
 /* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */

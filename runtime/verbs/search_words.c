@@ -272,13 +272,19 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
                                    : g_steal_pointer(&places);
 }
 
-bool acr_search_check_places(AcrSearch *search, const char *where, const char *first_word,
+bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunSpec *spec,
                              GError **error)
 {
+    const char *first_word = spec->arguments[0];
     g_auto(GStrv) places = g_strsplit(where ? where : "", "\n", -1);
     for (guint i = 0; places[i]; i++) {
         if (acr_search_has_file(search, places[i]))
             continue;
+        if (spec->with_tests && (strcmp(first_word, "py") == 0 || strcmp(places[i], "py") == 0))
+            return acr_task_refuse(error,
+                                   "no file matches '%s'; -t takes no type: it adds tests to "
+                                   "the Python files",
+                                   places[i]);
         bool is_path = strpbrk(places[i], "./") != NULL;
         const char *meant = is_path ? acr_search_nearest_file(search, places[i])
                             : acr_search_defines(search, first_word) ? NULL
@@ -300,7 +306,7 @@ static bool is_typed_option(const char *word)
 {
     return word[0] == '-' &&
            (g_ascii_isalpha(word[1])
-                ? !word[strspn(word + 1, "AaBCceilwt0123456789") + 1] || !word[2] || word[1] == 'g'
+                ? !word[strspn(word + 1, "AaBCceilmwt0123456789") + 1] || !word[2] || word[1] == 'g'
                 : word[1] == '-' && g_ascii_isalpha(word[2]));
 }
 

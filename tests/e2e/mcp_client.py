@@ -142,11 +142,15 @@ class Client:
         return rest
 
 
+MOST_PLACES = 100  # that an answer over MCP lists; its text names all
+
+
 def calls_of(host: Host, repo: os.PathLike[str], calls: Iterable[str]) -> list[Message]:
     """The output of `search --json` for these calls, without the lines, which models see in `output`."""
     done = host.run("search", "--repo", repo, "--json", *calls)
     assert done.exit in (0, 1), done.told()
-    return [{key: value for key, value in row.items() if key != "lines"} for row in done.rows()]
+    rows = [{key: value for key, value in row.items() if key != "lines"} for row in done.rows()]
+    return [row | {"results": row["results"][:MOST_PLACES]} for row in rows]
 
 
 def written(tool: str, arguments: dict[str, Any]) -> str:

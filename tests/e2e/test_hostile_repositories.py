@@ -572,7 +572,8 @@ def test_what_models_and_repositories_say_is_shown_as_text(host: Host, make_repo
     script, answer = write_script(tmp_path / "s.jsonl", lines), tmp_path / "answer.md"
     answer.write_text(f"```\n{edit.replace('n // 3', OBEYED)}\n```\n")
     verbose = host.run(*tiny_run(repo, tmp_path / "out", script), "--verbose")
-    for result in (verbose, host.run("patch", "--repo", repo, answer), host.run("search", "--repo", repo, HALF, "-v")):
+    patch, found = host.run("patch", "--repo", repo, answer), host.run("search", "--repo", repo, HALF, "--verbose")
+    for result in (verbose, patch, found):
         _no_controls(result.stderr.decode())
     assert OBEYED.encode() in host.run("search", "--repo", repo, HALF).check().stdout
     shown = _on_terminal(host, "search", "--repo", repo, HALF)
