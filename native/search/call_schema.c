@@ -96,8 +96,7 @@ static bool has_param(const AcrCallSpec *spec, const char *name)
     return false;
 }
 
-/* Reads an integer. Also accepts a string of digits, because calls that are written as text have
- * string arguments. */
+/* Reads an integer, or a string of digits: calls that are written as text have strings. */
 static bool whole_number(const AcrJson *value, gint64 *out)
 {
     const char *text = acr_json_string(value);

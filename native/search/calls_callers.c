@@ -42,10 +42,11 @@ typedef struct {
     const Callee *callee;
     gsize entry;
     guint32 nearness;
-    const AcrContent *content;
+    AcrContent *content;
     AcrLineCursor cursor;
-    /* number of `names`: the callee's own name, and then the names under which the file imports the
-     * callee */
+    gint32 func;   /* the function of the last answer of is_local; -1 at first */
+    bool is_local; /* that answer */
+    /* number of `names`: the callee's own name, then those under which the file imports it */
     gsize n_names;
     struct {
         const char *at;
@@ -97,8 +98,7 @@ static bool is_target(const Callee *callee, guint32 id)
     return false;
 }
 
-/* True if a target is the method `last` of the class: its own method, an inherited method, or a
- * method of a subclass. */
+/* True if a target is the class's method `last`: its own, an inherited one, or one of a subclass. */
 static bool class_has_target(const Scan *scan, guint32 class_id)
 {
     const AcrIndex *index = scan->reply->search->index;
@@ -153,8 +153,7 @@ static bool is_module_of(const AcrIndex *index, const AcrSymbol *target, const c
     return g_strv_contains((const char *const *)parts, name);
 }
 
-/* Judges a call on the name from..to, which may be a class, a module, or an object of unknown
- * class. */
+/* Judges a call on the name from..to: a class, a module, or an object of unknown class. */
 static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
 {
     const AcrIndex *index = scan->reply->search->index;
@@ -187,7 +186,46 @@ static UseKind kind_on_receiver(const Scan *scan, const char *dot)
     return scan->callee->has_methods ? USE_LIKELY : USE_NONE;
 }
 
-static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
+/* True if the line binds the name at..end: as a parameter, as a target of an assignment (with a
+ * blank before "=", unlike a keyword argument), or as the variable of a loop. */
+static bool is_binding(const char *line, gsize len, const char *at, const char *end, bool is_def)
+{
+    const char *before = skip_blanks_back(line, at), *stop = line + len, *equals = line;
+    if (is_def)
+        return before == line || strchr("(,*", before[-1]);
+    while (equals < stop && (acr_is_word(*equals) || strchr(", \t*()", *equals)))
+        equals++;
+    return is_word(name_before(line, before), before, "for") ||
+           (equals > end && equals + 1 < stop && equals[-1] == ' ' && equals[0] == '=' &&
+            equals[1] != '=');
+}
+
+/* True if a function around the current line has a parameter or a variable of the callee's name. */
+static bool is_local(Scan *scan)
+{
+    const AcrIndex *index = scan->reply->search->index;
+    const char *name = scan->callee->arg.last;
+    gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
+    if (file >= 0) /* tests are not indexed */
+        acr_index_enclosing(index, (gsize)file, scan->cursor.line, &klass, &func);
+    if (func == scan->func)
+        return scan->is_local;
+    scan->func = func;
+    scan->is_local = false;
+    const AcrSymbol *symbol = func < 0 ? NULL : acr_index_symbol(index, (guint32)func);
+    guint32 last = symbol ? MIN(symbol->last, acr_content_n_lines(scan->content)) : 0;
+    for (guint32 i = symbol ? symbol->def : 1; i <= last && !scan->is_local; i++) {
+        gsize len, n = strlen(name);
+        const char *line = acr_content_line(scan->content, i, &len), *at = line, *stop = line + len;
+        for (; (at = memmem(at, (gsize)(stop - at), name, n)) && !scan->is_local; at += n)
+            scan->is_local = (at == line || !(acr_is_word(at[-1]) || at[-1] == '.')) &&
+                             !(at + n < stop && acr_is_word(at[n])) &&
+                             is_binding(line, len, at, at + n, i <= symbol->sig_last);
+    }
+    return scan->is_local;
+}
+
+static UseKind kind_of_use(Scan *scan, const char *at, const char *end)
 {
     const char *start = scan->content->text.text, *stop = start + scan->content->text.len;
     const char *before = skip_blanks_back(start, at), *word = name_before(start, before);
@@ -195,8 +233,8 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
         return USE_NONE;
     bool has_dot = before > start && before[-1] == '.';
     UseKind kind = has_dot ? kind_on_receiver(scan, before - 1)
-                   : scan->callee->has_functions && !scan->is_hidden ? USE_SURE
-                                                                     : USE_NONE;
+                   : scan->callee->has_functions && !scan->is_hidden && !is_local(scan) ? USE_SURE
+                                                                                        : USE_NONE;
     while (end < stop && (*end == ' ' || *end == '\t'))
         end++;
     bool is_given = end < stop && *end == '=' && !(end + 1 < stop && end[1] == '=');
@@ -206,8 +244,7 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
     return is_given ? USE_NONE : USE_REFERENCE;
 }
 
-/* True if the object of the use is declared (shortly before) or named as an instance of the
- * callee's class. */
+/* True if the used object is declared (shortly before) or named as one of the callee's class. */
 static bool is_on_instance(const Scan *scan)
 {
     const char *start = scan->content->text.text, *at = start + scan->cursor.off,
@@ -235,8 +272,7 @@ static guint32 rank_of_use(const Scan *scan, UseKind kind)
     return !scan->has_class ? RANK_NAME_ONLY : is_on_instance(scan) ? 0 : 1;
 }
 
-/* Returns the hit to which the use `hit` can be added: the last hit, if it is near and in the same
- * function; otherwise NULL. */
+/* Returns the last hit if it is near `hit` and in the same function, to add `hit`; or NULL. */
 static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 {
     GArray *hits = scan->reply->hits;
@@ -268,8 +304,7 @@ static void add_use(Scan *scan, UseKind kind)
     last->rank = MIN(last->rank, rank);
 }
 
-/* If the text at `at` is `import NAME as OTHER`, adds OTHER to the names whose uses are searched
- * for. */
+/* If the text at `at` is `import NAME as OTHER`, adds OTHER to the names to search for. */
 static void learn_name(Scan *scan, const char *at, const char *end)
 {
     const char *stop = scan->content->text.text + scan->content->text.len;
@@ -307,8 +342,7 @@ static bool is_in_import(const Scan *scan, const char *at)
     return at > start && at[-1] == '(' && is_import_line(scan, at - 1);
 }
 
-/* Reads the name at `at`, records a use if the name is one of `names`, and returns the end of the
- * name. */
+/* Reads the name at `at`, records a use if it is one of `names`, and returns the name's end. */
 static const char *read_name(Scan *scan, const char *at, const char *stop)
 {
     const char *end = at;
@@ -387,8 +421,7 @@ static void read_code(Scan *scan)
     }
 }
 
-/* True if the file has its own top-level function with the callee's name, so that the bare name
- * means that function. */
+/* True if the file has its own top-level function of that name, which the bare name then means. */
 static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 file)
 {
     if (file < 0) /* the file is a test, and tests are not indexed */
@@ -415,7 +448,7 @@ static bool read_callers_file(AcrReply *reply, const Callee *callee, gsize entry
         return false;
     if (!content)
         return true;
-    Scan scan = {.reply = reply, .callee = callee, .entry = entry, .content = content};
+    Scan scan = {.reply = reply, .callee = callee, .entry = entry, .content = content, .func = -1};
     scan.nearness = acr_nearness(reply->search, &scope, entry);
     scan.cursor.line = 1;
     scan.names[0].at = callee->arg.last;
@@ -428,8 +461,7 @@ static bool read_callers_file(AcrReply *reply, const Callee *callee, gsize entry
     return true;
 }
 
-/* Returns the functions and methods that the argument names, or if there are none, the classes;
- * owned array of ids. */
+/* Returns the functions and methods that the argument names, or else the classes; owned. */
 static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
@@ -440,8 +472,7 @@ static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
     return acr_find_classes(index, arg, reply->notes);
 }
 
-/* Initialises `arg`. Replaces Class.__init__ by Class, because a call of a class calls its
- * __init__. */
+/* Initialises `arg`. Replaces Class.__init__ by Class, whose call calls __init__. */
 static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *arg)
 {
     acr_name_arg_init(arg, argument);

@@ -5,15 +5,13 @@
 
 #include "search/calls_private.h"
 
-/* Returns the entries of `files`, or if it is NULL, of all indexed files that may contain the text;
- * owned array of gsize. */
+/* Returns the entries of `files`, or if NULL, of all indexed files that may have the text; owned. */
 static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files, const char *text)
 {
     return files ? g_array_ref(files->entries) : acr_search_load(search, text, false);
 }
 
-/* Searches for `text` as written, or if `loose` is not NULL, for `loose`, which ignores indentation
- * and line ends. */
+/* Searches for `text`, or for `loose` (may be NULL), which ignores indentation and line ends. */
 static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
                  const AcrFileMatch *files, GError **error)
 {
@@ -49,8 +47,7 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
     return true;
 }
 
-/* Searches for the text as written. If the text is not found, searches for it without its
- * surrounding quotes or backticks. */
+/* Searches for the text as written; if it is not found, without its quotes or backticks. */
 static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMatch *files,
                               GError **error)
 {
@@ -114,8 +111,7 @@ static void append_hints(GString *out, AcrSearch *search, const char *text)
         acr_suggest_occurrences(out, search, arg.last);
 }
 
-/* If the code contains the pattern as literal text, appends a line that says how to search for it
- * literally. */
+/* If the code contains the pattern literally, appends how to search for it literally. */
 static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch *files,
                          GString *out, GError **error)
 {
@@ -249,14 +245,12 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
  * was outside of this range. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
 {
-    gint64 number = g_ascii_strtoll(value, NULL, 10); /* g_ascii_strtoll saturates at the limits of
-                                                       * gint64 */
+    gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates at the limits of gint64 */
     *out_cut = number < least || number > most;
     return CLAMP(number, least, most);
 }
 
-/* Adds the lines line-window..line+window of one file. Returns false if the file has no line
- * `line`. */
+/* Adds the lines line-window..line+window of a file. Returns false if it has no line `line`. */
 static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line,
                        gint64 window)
 {
@@ -305,8 +299,7 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
         return acr_reply_finish(&reply, one, many, ACR_COLLAPSE_FILES, out, error);
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
-    if (files.entries->len && !search->mode.lines) /* otherwise a note already says how many lines
-                                                    * the file has */
+    if (files.entries->len && !search->mode.lines) /* otherwise a note says how many lines it has */
         g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
     else if (!files.entries->len)
         g_string_append_printf(text, "Found no file %s.\n", shown);

@@ -30,8 +30,7 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
 /* ---- Answers without results ---- */
 
 #define ACR_SEARCH_SUGGESTIONS 6u
-/* Appends the names nearest to `name` among symbols of these `kinds`, each with its file and
- * line. */
+/* Appends the names nearest to `name` among symbols of these `kinds`, with their places. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
 /* If `files` is empty, appends a line saying that there is no such file, and lists files with names
  * similar to `argument`. */
@@ -41,8 +40,7 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
 void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files);
 /* Appends the names that the class defines. */
 void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_id);
-/* Appends the tests and the files of other types that contain `text`, with the number of
- * occurrences in each. */
+/* Appends the tests and files of other types that contain `text`, and how often each does. */
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 
 /* ---- Other places with a name or text ---- */
@@ -57,8 +55,7 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 typedef struct {
     const AcrFileMatch *files;
     const GArray *classes; /* array of class ids */
-    bool absent;           /* no indexed file contains the first word, so indexed files are not
-                            * searched */
+    bool absent;           /* no indexed file contains the first word, so they are not searched */
 } AcrScope;
 
 /* How near a snapshot entry is to the scope: a named file, in the same folder as a named file, or
@@ -73,8 +70,7 @@ bool acr_has_word(const char *text, gsize len, const char *word);
 
 typedef enum { ACR_USES_PYTHON, ACR_USES_OTHERS } AcrUsesWhere;
 typedef struct {
-    const char *word; /* the word that was found, an element of `words`; NULL if nothing was
-                       * found */
+    const char *word; /* the word that was found, an element of `words`; NULL if none was */
     AcrUsesWhere where;
 } AcrUsesFound;
 /* Adds the lines that contain the first of `words`, after the existing hits. Searches non-test .py

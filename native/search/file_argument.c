@@ -150,8 +150,7 @@ static bool fits_glob(const char *pattern, const char *path)
     return false;
 }
 
-/* Adds the files of any type that a folder or a glob pattern names, for searches by people. Python
- * files come first. */
+/* Adds the files that a folder or glob pattern names, for people; Python files come first. */
 static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     bool is_glob = strpbrk(path, "*?[") != NULL;

@@ -158,8 +158,7 @@ void acr_find_keep_owners(GArray *classes, const char *name, GString *notes)
     g_array_set_size(classes, ACR_SEARCH_MAX_OWNERS);
 }
 
-/* Returns the members called `name`, including inherited members, of every class that `owner`
- * names. */
+/* Returns the members called `name`, also inherited ones, of every class that `owner` names. */
 static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name,
                                 GString *notes)
 {
@@ -208,8 +207,7 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     return narrowed;
 }
 
-/* Appends the class's own members called `name`. If a member is an alias of another method, also
- * appends the other method. */
+/* Appends the class's own members called `name`, and the methods of which these are aliases. */
 static void append_own(GArray *found, const AcrIndex *index, guint32 class_id, const char *name)
 {
     g_autoptr(GArray) members = acr_index_members(index, class_id);

@@ -88,8 +88,7 @@ static GArray *context_lines(const AcrSearch *search, guint32 id)
     return lines;
 }
 
-/* Returns the lines to show of a place: all lines, or only signatures if the place is context or
- * too long. */
+/* Returns the lines to show of a place; only signatures if the place is context or too long. */
 static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrHit *hit)
 {
     guint32 n = acr_content_n_lines(content);
@@ -182,8 +181,7 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
     add_located(at, &hit, role, level);
 }
 
-/* Returns the class whose body contains the symbol, directly or inside functions; -1 if there is
- * none. */
+/* Returns the class whose body contains the symbol, directly or inside functions; -1 if none. */
 static gint32 class_around(const AcrIndex *index, guint32 id)
 {
     gint32 parent = acr_index_symbol(index, id)->parent;
@@ -393,8 +391,7 @@ static bool is_given(const char *text)
     return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
-/* Splits "A.b" in the method field: A becomes the class, unless the location already names a
- * class. */
+/* Splits "A.b" in the method field: A becomes the class, unless the location names one. */
 static void split_method(Locating *at)
 {
     if (at->method.text && at->method.qualifier && !at->klass.text)

@@ -110,8 +110,7 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
     return true;
 }
 
-/* Returns the words of a name argument, beginning with the last word. The other words only help to
- * rank lines. */
+/* Returns the words of a name argument, the last first. The others only help to rank lines. */
 static GPtrArray *words_of_name(const AcrNameArg *arg)
 {
     const char *paren = strchr(arg->text, '(');
