@@ -52,12 +52,15 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
 {
     static const char *const keys[] = {"instance_id", "repo", "base_commit", "problem_statement"};
     const char *values[G_N_ELEMENTS(keys)], *path = set->path;
+    g_autoptr(GString) missing = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         values[i] = acr_json_get_string(row, keys[i]);
         if (!values[i] && (i < 2 || set->use == ACR_DATASET_SOLVE))
-            return ACR_NULL(
-                refuse(error, "row %u of '%s' lacks the string \"%s\"", number, path, keys[i]));
+            g_string_append_printf(missing, "%s\"%s\"", missing->len ? ", " : "", keys[i]);
     }
+    if (missing->len)
+        return ACR_NULL(
+            refuse(error, "row %u of '%s' lacks the string %s", number, path, missing->str));
     bool is_safe = acr_name_is_safe(values[0], "");
     if (!is_safe || !acr_name_is_safe(values[1], "/+"))
         return ACR_NULL(refuse(error, "row %u of '%s': the id '%s' cannot be used as a folder name",

@@ -8,6 +8,8 @@
 #include "batch/batch_state.h"
 #include "eval/images.h"
 
+#define MAX_READ_COMMITS 50u /* reading a commit's tree takes some milliseconds */
+
 struct AcrEval {
     const AcrEvalOptions *options;
     const GPtrArray *tasks, *predictions;
@@ -227,6 +229,55 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
                              eval->stopped);
     return (eval->predictions->len == 0 || acr_eval_final(&sums, out, error)) &&
            (!spec->shard || acr_eval_part_write(&sums, error));
+}
+
+/* Returns what the task lacks to be graded: fields, a recipe, its clone or its commit; owned; NULL
+ * if nothing is missing. A missing clone goes to `uncloned` only, because one command clones all. */
+static char *find_lack(const AcrEvalOptions *options, const AcrInstance *task, bool reads_commit,
+                       GPtrArray *uncloned)
+{
+    g_auto(AcrGradingPlan) plan = {0};
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *clone =
+        options->in_environment ? acr_dataset_repo(options->spec->repos, task->repo) : NULL;
+    if (options->in_environment && !clone)
+        g_ptr_array_add(uncloned, (void *)task);
+    bool ok = acr_eval_plan(options, task, &plan, &reason);
+    if (ok && clone && reads_commit) {
+        g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, &reason);
+        ok = tree != NULL;
+    }
+    return ok ? NULL : g_strdup(reason->message);
+}
+
+char **acr_eval_lacks(const AcrEvalOptions *options, const GPtrArray *tasks,
+                      const GPtrArray *predictions, bool *out_none)
+{
+    g_autoptr(GPtrArray) uncloned = g_ptr_array_new(), lines = g_ptr_array_new();
+    g_autoptr(GHashTable) by_id = g_hash_table_new(g_str_hash, g_str_equal),
+                          said = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    guint asked = 0, good = 0;
+    for (guint i = 0; i < tasks->len; i++)
+        g_hash_table_insert(by_id, ((AcrInstance *)tasks->pdata[i])->instance_id, tasks->pdata[i]);
+    for (guint i = 0; i < predictions->len; i++) {
+        const AcrPrediction *prediction = predictions->pdata[i];
+        const AcrInstance *task = g_hash_table_lookup(by_id, prediction->instance_id);
+        guint before = uncloned->len;
+        if (!prediction->patch || !task)
+            continue;
+        char *lack = find_lack(options, task, asked++ < MAX_READ_COMMITS, uncloned);
+        good += !lack && uncloned->len == before;
+        if (lack && !g_hash_table_contains(said, lack))
+            g_ptr_array_add(lines, g_strdup_printf("%s: %s", task->instance_id, lack));
+        if (lack)
+            (void)g_hash_table_add(said, lack);
+    }
+    g_autoptr(GError) clones = NULL;
+    if (uncloned->len && !acr_dataset_check_repos(options->spec->repos, uncloned, &clones))
+        g_ptr_array_add(lines, g_strdup(clones->message));
+    *out_none = asked > 0 && good == 0;
+    g_ptr_array_add(lines, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&lines), FALSE);
 }
 
 bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,

@@ -123,6 +123,12 @@ ACR_MUST_USE char *acr_eval_environment(const AcrHost *host, const char *out,
                                         const AcrInstance *task, const AcrGradingPlan *plan,
                                         gint64 deadline_us, GError **error);
 
+/* Returns everything that the tasks with a prediction lack to be graded (fields, recipes, clones,
+ * commits), each reason once with its first task; owned (g_strfreev). *out_none: no task can be
+ * graded. */
+ACR_MUST_USE char **acr_eval_lacks(const AcrEvalOptions *options, const GPtrArray *tasks,
+                                   const GPtrArray *predictions, bool *out_none);
+
 /* Grades `predictions` for `tasks`, several at a time, and writes the final report and the summary.
  * A rerun keeps a grade that was made from the same patch, script, image and rules. Errors: FAILED
  * (a folder cannot be written), INPUT (the run to compare with is invalid), STOP, those of py. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MAX_SAID 5u /* warnings about tasks that cannot be graded */
+
 static bool is_in_environment(const AcrRunSpec *spec)
 {
     return strcmp(spec->sandbox, ACR_IN_ENVIRONMENT) == 0;
@@ -25,6 +27,19 @@ static int report_grades(AcrHost *host, const AcrRunSpec *spec, const AcrEvalRes
     return acr_out_exit(out, acr_verb_grades_exit(result, ACR_EXIT_OK));
 }
 
+/* Says at once, before anything starts, what the tasks lack; refuses to start if none can be graded.
+ */
+static bool check_rows(const AcrEvalOptions *options, const GPtrArray *tasks,
+                       const GPtrArray *predictions, GError **error)
+{
+    bool is_none;
+    g_auto(GStrv) lacks = acr_eval_lacks(options, tasks, predictions, &is_none);
+    for (guint i = 0; lacks[i] && (i < MAX_SAID || is_none); i++)
+        acr_verb_say("%s%s", is_none ? "" : "warning: ", lacks[i]);
+    return !is_none ||
+           acr_task_refuse(error, "no task can be graded, as the lines above say; nothing was run");
+}
+
 static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPtrArray *tasks,
                  const GPtrArray *predictions)
 {
@@ -33,12 +48,6 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     g_autoptr(AcrExtensions) extensions = NULL;
     if (!python || !acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
         return acr_verb_fail(host, error);
-    if (!acr_verb_check_recipes(python, spec, recipes, &error)) {
-        acr_verb_fail(host, error);
-        return ACR_EXIT_USAGE;
-    }
-    g_autoptr(AcrConsole) console = acr_console_new(spec);
-    host->progress = acr_console_progress(console);
     AcrEvalOptions options = {
         .spec = spec,
         .in_environment = is_in_environment(spec),
@@ -47,6 +56,13 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
         .python = python,
         .extensions = extensions,
     };
+    if (!acr_verb_check_recipes(python, spec, recipes, &error) ||
+        (!spec->regrade && !check_rows(&options, tasks, predictions, &error))) {
+        acr_verb_fail(host, error);
+        return ACR_EXIT_USAGE;
+    }
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    host->progress = acr_console_progress(console);
     g_auto(AcrEvalResult) result = {0};
     if (!acr_eval_run(&options, tasks, predictions, &result, &error)) {
         acr_console_end(console);

@@ -151,8 +151,7 @@ def test_a_folder_holds_a_file_of_predictions_or_a_diff_each(host: Host, folder:
 def test_what_is_graded_again_needs_no_script(host: Host, folder: Path) -> None:
     row = {key: value for key, value in ROW.items() if key not in ("eval_script", "image")} | {"repo": "own/none"}
     lines(folder / "dataset.jsonl", [row])
-    result = grade(host, folder).check(3)
-    assert 'is not a known project: add "eval_script", or' in result.out and "(0.0%" not in result.err
+    assert 'is not a known project: add "eval_script", or' in grade(host, folder).check(2).err
     saved(folder, PASSED)
     for more in ([], ["--sandbox", "environment"]):
         assert json.loads(grade(host, folder, "--regrade", "--json", *more).check().stdout)["resolved_ids"] == [
@@ -490,7 +489,6 @@ def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Projec
         ({"python": "2.1"}, "python2.1 is neither in the PATH nor in pyenv"),
         ({"pip": ["no-such-package-of-ours==1"]}, "the environment of Python"),
         ({"install": "echo alas >&2; exit 3"}, "alas"),
-        ({"versions": ["2"]}, "there is no environment for own/project 1"),
     ],
 )
 def test_an_environment_that_cannot_be_made_is_one_line(project: Project, recipe: dict[str, Any], said: str) -> None:
@@ -535,6 +533,22 @@ def test_a_missing_runner_is_a_verdict_only_if_the_patch_removes_it(project: Pro
     assert report["unresolved_ids"] == ["a__b-1"] and verdict["is_gradable"] == is_verdict
     assert verdict["failure"] == ("no_tests_found" if is_verdict else "environment")
     assert is_verdict or "the test command does not start: No module named nowhere" in result.err
+
+
+def test_all_that_the_rows_lack_is_said_before_anything_starts(project: Project) -> None:
+    """At once, and only if no task can be graded is nothing run."""
+    whole = dict(project.row)
+    for field in ("version", "test_patch", "base_commit", "FAIL_TO_PASS", "log_parser"):
+        del project.row[field]
+    (project.folder / "repos").rename(project.folder / "elsewhere")
+    lacks = project.run(FIX).check(2).err.splitlines()
+    assert 'the row has no "base_commit", "test_patch", "FAIL_TO_PASS"; ' in lacks[0] and '"log_parser"' in lacks[0]
+    assert 'there is no environment for own/project; add "version" to the row' in lacks[0]
+    assert "cannot find a repository of 'own/project'" in lacks[1] and "nothing was run" in lacks[2]
+    (project.folder / "elsewhere").rename(project.folder / "repos")
+    assert not (project.folder / "out").exists()
+    project.row = whole | {"base_commit": "0" * 40}
+    assert "no revision '0000000" in project.run(FIX).check(2).err
 
 
 def test_a_bad_recipe_is_refused_before_any_task_starts(project: Project) -> None:

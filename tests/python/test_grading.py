@@ -92,6 +92,11 @@ def test_the_recipes_of_the_program_have_no_fault() -> None:
         ({"FAIL_TO_PASS": {"a": 1}}, '"FAIL_TO_PASS" of the row is not a list of tests'),
         ({"FAIL_TO_PASS": None, "PASS_TO_PASS": ["t"]}, 'the row has no "FAIL_TO_PASS"'),
         ({"FAIL_TO_PASS": "[]", "PASS_TO_PASS": ["t"]}, 'the row has no "FAIL_TO_PASS"'),
+        (
+            {"test_patch": None, "base_commit": None, "FAIL_TO_PASS": [], "log_parser": "no"},
+            'the row has no "base_commit", "test_patch", "FAIL_TO_PASS"; '
+            f"there is no log parser 'no'; known: {', '.join(sorted(PARSERS))}",
+        ),
         ({"log_parser": "../x"}, f"there is no log parser '../x'; known: {', '.join(sorted(PARSERS))}"),
     ],
 )

@@ -36,7 +36,7 @@ BUDGETS = {
     "runtime": 220,
     "runtime/agents": 1_210,
     "runtime/batch": 2_830,
-    "runtime/eval": 3_080,
+    "runtime/eval": 3_130,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
     "runtime/loops": 6_120,

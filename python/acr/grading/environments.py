@@ -17,13 +17,7 @@ import sys
 from pathlib import Path
 
 from acr.grading.rules import FAIL_TO_PASS, PASS_TO_PASS, expected
-from acr.grading.scripts import (
-    UnknownProject,
-    changed_files,
-    put_tests,
-    tell_exit_code,
-    test_lines,
-)
+from acr.grading.scripts import UnknownProject, changed_files, put_tests, tell_exit_code, test_lines
 
 KEPT = "/tmp/kept"  # keeps the test files as they are before the patch
 
@@ -50,10 +44,10 @@ def _fault(recipe: object) -> str:
     if unknown:
         return f'has an unknown field "{unknown[0]}" (known: {", ".join(_FIELDS)})'
     missing = [field for field in ("repo", "python", "pip", "test") if field not in recipe]
-    if not missing and "versions" not in recipe and "tasks" not in recipe:
-        missing = ["versions"]
+    if "versions" not in recipe and "tasks" not in recipe:
+        missing.append("versions")
     if missing:
-        return f'has no "{missing[0]}"'
+        return "has no " + ", ".join(f'"{field}"' for field in missing)
     for field, value in recipe.items():
         said, is_right = _FIELDS[field]
         if not is_right(value):
@@ -112,9 +106,8 @@ def recipe_of(row: dict, own: list[dict]) -> dict:
             return recipe
     if row.get("runs"):
         return _own_recipe(row)
-    raise UnknownProject(
-        f"there is no environment for {row.get('repo')} {row.get('version')}; add one with --environments"
-    )
+    name, also = f"{row.get('repo')} {row.get('version', '')}", "" if "version" in row else '"version" to the row, and '
+    raise UnknownProject(f"there is no environment for {name.strip()}; add {also}one with --environments")
 
 
 def _own_recipe(row: dict) -> dict:

@@ -6,7 +6,7 @@ import json
 import re
 
 from acr.byte_fields import pack, unpack
-from acr.grading import environments, rules
+from acr.grading import environments, rules, scripts
 from acr.grading.classes import class_of, missing_runner
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of, reward_of
@@ -29,7 +29,7 @@ def prepare(argument: bytes) -> bytes:
     def describe(row: dict) -> list[str]:
         return [script_of(row, int(version)), image_of(row), test_command(row), folder_of(row), row.get("checkout", "")]
 
-    return _answer(json.loads(raw_row), describe)
+    return _answer(json.loads(raw_row), describe, None)
 
 
 def environment(argument: bytes) -> bytes:
@@ -55,7 +55,7 @@ def environment(argument: bytes) -> bytes:
         files = words(directives(row))
         return [*environment, script, kept, graded, command, f"{command} {files}", "\n".join(hidden)]
 
-    return _answer(json.loads(raw_row), describe)
+    return _answer(json.loads(raw_row), describe, recipes)
 
 
 def fault_of_recipes(argument: bytes) -> bytes:
@@ -64,8 +64,9 @@ def fault_of_recipes(argument: bytes) -> bytes:
     return pack([fault.encode("utf-8", "replace")] if fault else [])
 
 
-def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
-    """The fields that `describe` makes from a gradable row, or only the reason why the row cannot be graded."""
+def _answer(row: dict, describe: Callable[[dict], list[str]], recipes: list[dict] | None) -> bytes:
+    """The fields that `describe` makes from a gradable row, or only the reasons why the row cannot be graded; `recipes`
+    is None if the row's tests run in an image."""
     try:
         row = {key: value for key, value in row.items() if value is not None}
         if row.get("fault"):
@@ -73,19 +74,32 @@ def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
         for key in _TEXTS:
             if not isinstance(row.get(key, ""), str):
                 return pack([f'"{key}" of the row is not a string'.encode()])
-        parser_of(row)
         for key in (rules.FAIL_TO_PASS, rules.PASS_TO_PASS):
             if not _are_tests(row, key):
                 return pack([f'"{key}" of the row is not a list of tests'.encode()])
-        if not rules.expected(row, rules.FAIL_TO_PASS):  # by the package's rules, any patch would resolve the task
-            raise KeyError(rules.FAIL_TO_PASS)
-        return pack([text.encode() for text in describe(row)])
-    except (UnknownParser, UnknownProject) as error:
-        return pack([str(error).encode()])
+        faults = _faults(row, recipes)
+        return pack([text.encode() for text in ([faults] if faults else describe(row))])
     except KeyError as error:
         return pack([f'the row has no "{error.args[0]}"'.encode()])
     except (TypeError, ValueError, AttributeError, re.error) as error:
         return pack([f"the row is malformed: {type(error).__name__}: {error}".encode()])
+
+
+def _faults(row: dict, recipes: list[dict] | None) -> str:
+    """Everything that the row lacks, so that its author need not run the program once for each field; "": nothing."""
+    has_script = recipes is None and (row.get("eval_script") or row.get("runs"))
+    needs_patch = recipes is not None or (project_of(row) and not has_script)
+    missing = [key for key in ("base_commit", "test_patch") if needs_patch and key not in row]
+    if not rules.expected(row, rules.FAIL_TO_PASS):  # by the package's rules, any patch would resolve the task
+        missing.append(rules.FAIL_TO_PASS)
+    faults = ["the row has no " + ", ".join(f'"{key}"' for key in missing)] if missing else []
+    place = scripts.specification if recipes is None else lambda row: environments.recipe_of(row, recipes)
+    for find in (parser_of,) if has_script else (parser_of, place):
+        try:
+            find(row)
+        except (UnknownParser, UnknownProject) as error:
+            faults.append(str(error))
+    return "; ".join(faults)
 
 
 def _are_tests(row: dict, key: str) -> bool:
