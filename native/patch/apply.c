@@ -65,7 +65,7 @@ void acr_patch_result_clear(AcrPatchResult *result)
 static void outcome_free(gpointer data)
 {
     AcrEditOutcome *outcome = data;
-    ACR_FREE(outcome->file, outcome->why, outcome);
+    ACR_FREE(outcome->file, outcome->asked, outcome->why, outcome);
 }
 
 static char *near_names(const GPtrArray *near)
@@ -223,6 +223,15 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
+/* Whether an edit names another path than that of the file that it changes: neither the file's new
+ * name nor its path after a diff's prefix. */
+static bool names_other(const Work *work, const char *clean, const char *path)
+{
+    bool is_marked = g_str_has_prefix(clean, "a/") || g_str_has_prefix(clean, "b/");
+    return strcmp(clean, path) != 0 && strcmp(clean + (is_marked ? 2 : 0), path) != 0 &&
+           !g_hash_table_contains(work->by_path, clean);
+}
+
 /* Whether `path` is the path of a test. A file that product code imports, or that is one of the
  * run's bug locations, does not count as a test. */
 static bool is_test(Work *work, const char *path)
@@ -256,6 +265,7 @@ static bool take_edit(Work *work, guint number, GError **error)
     if (path || (!why && !edit->complaint)) {
         g_free(outcome->file);
         outcome->file = g_strdup(name);
+        outcome->asked = path && names_other(work, clean, path) ? g_strdup(clean) : NULL;
     }
     if (edit->complaint)
         return !path || acr_patch_open_file(work, path, error);

@@ -158,7 +158,8 @@ typedef struct {
 } AcrPatchContext;
 
 typedef struct {
-    char *file; /* owned; the resolved path, or the name as written if it was not found */
+    char *file;  /* owned; the resolved path, or the name as written if it was not found */
+    char *asked; /* owned; the name as written if `file` is the nearest path to it; or NULL */
     AcrLevel level;
     /* 1-based lines of the replaced span in the snapshot's file; 0 if there are none */
     guint start, end;

@@ -67,6 +67,19 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     return apply_text(patching, text, out, error);
 }
 
+/* Names the edits that were applied to another path than the one that the answer gives. */
+static void tell_paths(const AcrPatchResult *result)
+{
+    const char *said = NULL;
+    for (guint i = 0; i < result->edits->len; i++) {
+        const AcrEditOutcome *edit = result->edits->pdata[i];
+        if (!edit->asked || edit->status != ACR_EDIT_APPLIED || g_strcmp0(edit->asked, said) == 0)
+            continue;
+        said = edit->asked;
+        acr_verb_say("there is no file '%s'; applied its edits to '%s'", said, edit->file);
+    }
+}
+
 /* Handles one answer from a file or, if `file` is NULL, from standard input, and returns the exit
  * code. *out_more says whether standard output accepts more data. */
 static int handle(Patching *patching, const char *file, bool *out_more)
@@ -85,6 +98,8 @@ static int handle(Patching *patching, const char *file, bool *out_more)
     g_autofree char *ignored = result.overlay ? acr_overlay_ignored(result.overlay) : NULL;
     if (ignored)
         acr_verb_say("%s", ignored);
+    if (result.diff)
+        tell_paths(&result);
     AcrOut out = print_diff(file ? file : "-", &result, patching->spec->json,
                             file && patching->spec->arguments[1]);
     *out_more = out == ACR_OUT_WRITTEN;

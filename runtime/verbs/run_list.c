@@ -183,7 +183,7 @@ static char *list_text(const AcrJson *rows)
 {
     guint columns = acr_screen_width(STDOUT_FILENO); /* 0: no limit */
     GString *text = g_string_new(NULL);
-    if (isatty(STDOUT_FILENO) && acr_json_size(rows)) /* other programs read rows only */
+    if (acr_json_size(rows))
         g_string_append_printf(text, "%-10s  %12s  %7s  %s\n", "STATE", "COST", "AGE",
                                "ISSUE AND FOLDER");
     for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
@@ -192,9 +192,10 @@ static char *list_text(const AcrJson *rows)
         double usd = (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6;
         g_autofree char *age = age_text(acr_json_get_int(row, "age_seconds", 0)),
                         *folder = acr_one_line(acr_json_get_string(row, "folder")),
-                        *title = acr_text_fit(acr_json_get_string(row, "issue"), MAX_TITLE),
+                        *whole = g_strdup(acr_json_get_string(row, "issue")),
+                        *title = columns ? acr_text_fit(whole, MAX_TITLE) : g_steal_pointer(&whole),
                         *cost = verdict && usd > 0 ? g_strdup_printf("%.6f USD", usd)
-                                                   : g_strdup(verdict ? "0" : "-");
+                                                   : g_strdup(verdict ? "0 USD" : "-");
         bool has_two_lines =
             columns && BEFORE_FOLDER + acr_text_width(folder) + acr_text_width(title) >= columns;
         g_string_append_printf(text, "%-10s  %12s  %7s  %s%s%s\n", verdict ? verdict : state, cost,

@@ -251,6 +251,11 @@ def test_patch_of_a_diff(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -
     assert run_host("patch", "--repo", sample_repo, input=diff).check().stdout == diff
     both = f"{ANSWERS[1]}\nAs a diff:\n```diff\n{diff.decode()}```\n"
     assert run_host("patch", "--repo", sample_repo, input=both).check().stdout == diff
+    elsewhere = run_host("patch", "--repo", sample_repo, input=diff.replace(b"brookbill/", b"src/brookbill/")).check()
+    assert (
+        elsewhere.stdout == diff
+        and f"there is no file 'src/{CHANGED}'; applied its edits to '{CHANGED}'" in elsewhere.err
+    )
     renamed = f"diff --git a/{CHANGED} b/moved.py\nrename from {CHANGED}\nrename to moved.py\n"
     row = run_host("patch", "--repo", sample_repo, "--json", input=renamed).check()
     assert [(e["file"], e["level"], e["start"], e["end"], e["status"]) for e in row.rows()[0]["edits"]] == [

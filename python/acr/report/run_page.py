@@ -14,7 +14,7 @@ from acr.report.batch_page import grade_of
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.parse_diff import FileDiff
-from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
+from acr.report.plain import count_of, line_of, member, number_of, rows_of, seconds_of, text_of, usd
 from acr.report.story import (
     RESULTS,
     SCRIPT_VERDICTS,
@@ -92,9 +92,9 @@ def _experiments(run: Run) -> list[Html]:
     names = ("experiment", "changed", "expected", "happened")
     rows = [[*(experiment_words(row.get(name)) for name in names), _agrees(row.get("agrees"))]
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
-    seconds = member(run.experiments, "seconds")
-    took = f", {seconds:.1f} s" if isinstance(seconds, (int, float)) else ""
-    caption = f"experiments: {count_of(number_of(member(run.experiments, 'runs')), 'run')} of changed copies of the script and the patch{took}"
+    took = f", {seconds_of(member(run.experiments, 'seconds')):.1f} s"
+    runs = count_of(number_of(member(run.experiments, "runs")), "run")
+    caption = f"{count_of(len(rows), 'experiment')}; with the two runs of the script itself, {runs}{took}"
     return [table([*names, "agrees"], rows, caption)] if rows else []
 
 
@@ -235,7 +235,7 @@ def _localisation(run: Run) -> Section:
     rows: list[list[object]] = [
         [place.file, place.klass, place.func, place.level, line_of(place.behavior, 600)] for place in run.places
     ]
-    content: list[object] = [table(["file", "class", "function", "found by", "what it should do"], rows,
+    content: list[object] = [table(["file", "class", "function", "found by the name of", "what it should do"], rows,
                                    "places that the model named")] if rows else []  # fmt: skip
     if strips:
         content.append(tag("p", "Blue: lines that the model was shown. Framed: places of the bug. Below: edited lines.",
@@ -287,8 +287,9 @@ def render_run(run: Run, version: str, is_live: bool = False) -> str:
         "p", f"{run.name}, {f'commit {run.commit}' if run.commit else 'the working tree'}{history}", class_="soft"
     )
     sections = [
+        _patch(run),
         section("issue", "Issue", where, pre(run.issue, "the issue")),
-        _evidence(run), _patch(run), _landing(run), _candidates(run), _localisation(run), _stages(run), _conversation(run),
+        _evidence(run), _landing(run), _candidates(run), _localisation(run), _stages(run), _conversation(run),
     ]  # fmt: skip
     return page(run.title, _summary(run), sections, version, is_live)
 

@@ -97,7 +97,7 @@ def stage_words(path: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A place of the bug. `lines`: first and last, 0 if it has none; `level`: how it was found."""
+    """A place of the bug. `lines`: first and last, 0 if it has none; `level`: how it was found, such as "method and class"."""
 
     file: str
     klass: str
@@ -239,7 +239,7 @@ def _place(row: dict[str, Any]) -> Place:
     return Place(
         file=line_of(row.get("file"), 1000), klass=line_of(row.get("class"), 200),
         func=line_of(row.get("func"), 200), lines=(number_of(row.get("start")), number_of(row.get("end"))),
-        level=line_of(row.get("level"), 30), behavior=text_of(row.get("intended_behavior"), 4000).strip(),
+        level=line_of(row.get("level"), 30).replace("+", " and "), behavior=text_of(row.get("intended_behavior"), 4000).strip(),
         code=text_of(row.get("code")),
     )  # fmt: skip
 
