@@ -36,6 +36,7 @@ typedef struct {
     AcrServeMessage prompt; /* the prompt in progress; owned */
     guint n_calls;          /* number of tool calls that were reported to the client */
     AcrAcpStage stage;
+    bool has_reproducer; /* the run has begun to write a script */
     /* The following members are protected by the lock. */
     bool is_busy, is_cancelled;
     /* id of a request that waits for the client's answer; 0 if there is none */
@@ -53,7 +54,7 @@ void acr_acp_say(AcrAcpSession *session, const char *kind, const char *text);
 /* Sends an event of the run as updates of the session. The event is as in
  * runtime/schemas/events.json. */
 void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event);
-/* Sends the plan: earlier stages are completed, `stage` is in progress. All stages are completed if
+/* Sends the plan: earlier stages are completed (or skipped, as their texts say), `stage` is in progress. All stages are completed if
  * `stage` is ACR_ACP_STAGES. */
 void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage);
 /* Returns the tool call that writes a patch, with the old and new text of each file; owned. NULL

@@ -231,6 +231,7 @@ static void *work_on_prompt(void *data)
     AcrAcp *acp = session->acp;
     g_auto(AcrServeFault) fault = {0};
     session->stage = ACR_ACP_STAGES;
+    session->has_reproducer = false;
     AcrJson *result = work_on(session, &fault);
     g_autofree char *line = acr_serve_reply(&session->prompt, result, &fault);
     pthread_mutex_lock(&acp->lock);

@@ -52,8 +52,13 @@ void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage)
                                                       "Find the code that has to change",
                                                       "Write the patch", "Check the patch"};
     AcrJson *entries = acr_json_new_array();
+    bool is_skipped = stage > ACR_ACP_REPRODUCE && !session->has_reproducer;
     for (guint i = 0; i < ACR_ACP_STAGES; i++)
-        acr_json_add(entries, ACR_STRING("content", words[i]), ACR_STRING("priority", "medium"),
+        acr_json_add(entries,
+                     ACR_STRING("content", i == ACR_ACP_REPRODUCE && is_skipped
+                                               ? "Reproduce the issue with a script (skipped)"
+                                               : words[i]),
+                     ACR_STRING("priority", "medium"),
                      ACR_STRING("status", i < stage    ? "completed"
                                           : i == stage ? "in_progress"
                                                        : "pending"));
@@ -114,6 +119,7 @@ void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event)
     g_autoptr(GBytes) bytes = acr_json_get_bytes(event, "text");
     g_autofree char *text = bytes ? acr_utf8_repair_bytes(bytes) : NULL;
     const char *stage = acr_json_get_string(event, "stage");
+    session->has_reproducer = session->has_reproducer || g_strcmp0(stage, "reproduce") == 0;
     if (g_strcmp0(kind, "stage") == 0 && stage && stage_of(stage) != session->stage)
         acr_acp_tell_plan(session, stage_of(stage));
     else if (g_strcmp0(kind, "action") == 0 && text)

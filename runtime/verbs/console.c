@@ -34,11 +34,12 @@ struct AcrConsole {
     pthread_t ticker;
     bool has_ticker, is_over, has_line;
     AcrDoing doing;
-    gint64 logged_ms;  /* when the last line was written */
-    char *status;      /* text of a verb that runs many tasks, which replaces the stage */
-    gint64 awaited_ms; /* when the wait described by `status` began; 0 if `status` is no wait */
-    bool is_awaiting;  /* the wait was not yet printed as a line */
-    guint awaited;     /* hash of the last wait that was printed, which is no news again */
+    gint64 logged_ms;   /* when the last line was written */
+    char *status;       /* text of a verb that runs many tasks, which replaces the stage */
+    gint64 awaited_ms;  /* when the wait described by `status` began; 0 if `status` is no wait */
+    bool is_awaiting;   /* the wait was not yet printed as a line */
+    bool is_event_wait; /* an event began the wait */
+    guint awaited;      /* hash of the last wait that was printed, which is no news again */
     AcrStatusBlock block;
 };
 
@@ -81,6 +82,10 @@ static GPtrArray *parts_of(const AcrConsole *console)
     g_autofree char *used = acr_spent_text(spent, &console->ceiling, ACR_WORDS_BETWEEN),
                     *time = acr_time_text(ms);
     add_block_line(parts, lines[0], true);
+    if (console->is_event_wait) {
+        g_autofree char *waited = acr_time_text(acr_now_ms() - console->awaited_ms);
+        g_ptr_array_add(parts, g_strconcat(waited, " so far", NULL));
+    }
     if (spent->calls > 0)
         add_block_line(parts, used, true);
     double share = console->max_ms > 0 ? MIN((double)ms / (double)console->max_ms, 1) : 0;
@@ -245,6 +250,7 @@ void acr_console_status(AcrConsole *console, const char *text)
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;
+    console->is_event_wait = false;
     put_block(console, NULL);
     pthread_mutex_unlock(&console->lock);
 }
@@ -255,6 +261,7 @@ void acr_console_await(AcrConsole *console, const char *line)
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;
+    console->is_event_wait = false;
     console->awaited_ms = line ? acr_now_ms() : 0;
     console->is_awaiting = line && !console->verbose && g_str_hash(visible) != console->awaited;
     if (line && console->verbose)
@@ -283,6 +290,18 @@ static void log_step(AcrConsole *console, const char *words)
     log_line(console, line);
 }
 
+/* Shows a wait that an event began, which is printed already, until another event ends it (NULL). A
+ * verb's own status stays. */
+static void show_wait(AcrConsole *console, const char *words)
+{
+    if (console->status && !console->is_event_wait)
+        return;
+    g_free(console->status);
+    console->status = words ? acr_one_line(words) : NULL;
+    console->awaited_ms = words ? acr_now_ms() : 0;
+    console->is_event_wait = words != NULL;
+}
+
 static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrConsole *console = ctx;
@@ -301,6 +320,8 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
         put_console_line(console, "    ", words, "");
     else if (shown == ACR_SHOWN_AS_STEP && (!console->is_screen || console->verbose))
         log_step(console, words);
+    if (holds || event->is_long)
+        show_wait(console, event->is_long ? words : NULL);
     if (holds)
         put_block(console, NULL);
     pthread_mutex_unlock(&console->lock);

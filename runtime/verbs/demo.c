@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#define JSON "--json"
 #define MAX_SAMPLE_BYTES ((gsize)1024 * 1024)
 
 static bool copy(const char *from, const char *to, GError **error)
@@ -86,16 +87,19 @@ static bool commit_sample(const char *folder, GError **error)
     return true;
 }
 
-static int run_sample(AcrHost *host, const char *folder, bool is_kept)
+static int run_sample(AcrHost *host, const char *folder, bool is_kept, bool is_json)
 {
     g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
                     *issue = g_build_filename(folder, "sample", "issue.md", NULL),
                     *model = g_strdup_printf("script:%s/sample/answers.jsonl", folder),
                     *out = g_build_filename(folder, "out", NULL);
-    const char *words[] = {"run", "--repo", repo, "--issue",   issue,     "--model",
-                           model, "--out",  out,  "--verbose", "--apply", NULL};
-    if (is_kept) /* leave out --apply, so that the kept sample still has its bug */
-        words[G_N_ELEMENTS(words) - 2] = NULL;
+    const char *words[] = {"run",   "--repo", repo,        "--issue", issue, "--model", model,
+                           "--out", out,      "--verbose", NULL,      NULL,  NULL};
+    guint n = G_N_ELEMENTS(words) - 3;
+    if (is_json)
+        words[n++] = JSON;
+    if (!is_kept) /* the kept sample still has its bug */
+        words[n] = "--apply";
     g_auto(GStrv) argv = g_strdupv((char **)words);
     g_autofree char *command = g_strjoinv(" ", argv);
     acr_verb_tell("$ acr-host %s%s\n", command,
@@ -110,14 +114,17 @@ static int start_demo(AcrHost *host, int argc, char **argv)
         g_autofree char *text = acr_help_text(&acr_verb_demo, false);
         return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
     }
-    const char *named = argc == 2 && argv[1][0] != '-' ? argv[1] : NULL;
-    if (argc > 1 && !named)
-        return acr_verb_usage("'demo' takes only the name of a new folder, and no options; use "
-                              "'acr-host run' on your own repository");
+    bool is_json = argc > 1 && strcmp(argv[1], JSON) == 0; /* acr_host.call_verb adds it */
+    int at = is_json ? 2 : 1;
+    at += at + 1 < argc && strcmp(argv[at], "--") == 0;
+    const char *named = argc == at + 1 && argv[at][0] != '-' ? argv[at] : NULL;
+    if (argc > at && !named)
+        return acr_verb_usage("'demo' takes only the name of a new folder, and no other option "
+                              "than --json; use 'acr-host run' on your own repository");
     g_autofree char *folder = copy_sample(host, named, &error);
     if (!folder || (named && !commit_sample(folder, &error)))
         return acr_verb_fail(host, error);
-    int code = run_sample(host, folder, named != NULL);
+    int code = run_sample(host, folder, named != NULL, is_json);
     if (!named && !acr_dir_remove(folder, &error))
         return acr_verb_fail(host, error);
     return code;

@@ -25,6 +25,12 @@ def _answer(editor: Editor, request: Message, **outcome: str) -> Message:
     return editor.receive()
 
 
+def _first_stage(editor: Editor) -> str:
+    """The text of the first stage in the last plan."""
+    plans = [at["update"] for at in editor.updates if at["update"]["sessionUpdate"] == "plan"]
+    return plans[-1]["entries"][0]["content"]
+
+
 # ---- A session ----
 
 
@@ -40,6 +46,7 @@ def test_a_prompt_ends_with_an_applied_patch(host: Host, sample_repo: Repo) -> N
 
     assert {at["update"]["sessionUpdate"] for at in editor.updates} == KINDS
     assert "verified: yes" in editor.said("agent_message_chunk")
+    assert _first_stage(editor) == "Reproduce the issue with a script"
     calls = [at["update"] for at in editor.updates if at["update"]["sessionUpdate"] == "tool_call"]
     assert {call["kind"] for call in calls} == {"search", "execute", "edit"}
     searched = next(call for call in calls if call["locations"])
@@ -89,6 +96,7 @@ def test_a_cancelled_run_is_loaded_and_resumed(host: Host, sample_repo: Repo) ->
         done = _answer(later, later.receive(), outcome="selected", optionId="apply")
         assert done["result"] == {"stopReason": "end_turn"}
         assert runs.CHANGED in sample_repo.git("diff", "--stat")
+        assert _first_stage(later) == "Reproduce the issue with a script (skipped)"
         assert later.end() == 0
 
 

@@ -92,6 +92,7 @@ build() {
   fi
   [ $# = 0 ] || targets=(--target "$@")
   quietly "configure-$preset" cmake -S "$root" --preset "$preset" -DCMAKE_RULE_MESSAGES=OFF # a process for each line
+  say "  compiling, which can take minutes; the output is in ${logs#"$root"/}/build-$preset.log"
   quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"
 }
 

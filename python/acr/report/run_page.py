@@ -93,9 +93,7 @@ def _experiments(run: Run) -> list[Html]:
     rows = [[*(experiment_words(row.get(name)) for name in names), _agrees(row.get("agrees"))]
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
     took = f", {seconds_of(member(run.experiments, 'seconds')):.1f} s"
-    runs = count_of(number_of(member(run.experiments, "runs")), "run")
-    caption = f"{count_of(len(rows), 'experiment')}; with the two runs of the script itself, {runs}{took}"
-    return [table([*names, "agrees"], rows, caption)] if rows else []
+    return [table([*names, "agrees"], rows, count_of(len(rows), "experiment") + took)] if rows else []
 
 
 def _validation(run: Run) -> list[Html]:
