@@ -17,8 +17,7 @@ static AcrJson *typed(const char *type, const char *description)
     return schema;
 }
 
-/* Returns the schema of an object without members. It allows no members except those that
- * acr_schema_add adds later. */
+/* Returns the schema of an object that allows only members that acr_schema_add adds later. */
 static AcrJson *object_schema(void)
 {
     AcrJson *schema = typed("object", NULL);

@@ -142,8 +142,7 @@ static bool is_imported(const Scan *scan, const char *name)
     return false;
 }
 
-/* True if `name` is the target's module, or a package that contains the module and may re-export
- * the target. */
+/* True if `name` is the target's module, or a package of it, which may re-export the target. */
 static bool is_module_of(const AcrIndex *index, const AcrSymbol *target, const char *name)
 {
     const char *path = acr_index_file(index, target->file)->path;
@@ -241,7 +240,7 @@ static UseKind kind_of_use(Scan *scan, const char *at, const char *end)
     bool is_call = (end < stop && *end == '(') || (before > start && before[-1] == '@');
     if (kind == USE_NONE || is_call)
         return kind;
-    return is_given ? USE_NONE : USE_REFERENCE;
+    return is_given || scan->callee->targets->len == 0 ? USE_NONE : USE_REFERENCE;
 }
 
 /* True if the used object is declared (shortly before) or named as one of the callee's class. */

@@ -192,7 +192,10 @@ static bool miss(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files
     else if (is_person)
         g_string_append_printf(
             text, "no line%s%s contains '%s'%s\n", files ? " in " : "", where, shown,
-            !files && g_str_has_suffix(sought, "/") ? ", and there is no such folder" : "");
+            !files && g_str_has_suffix(sought, "/") ? ", and there is no such folder"
+            : strpbrk(sought, "|\\^") || strstr(sought, ".*")
+                ? "; write -e before it if it is a regular expression"
+                : "");
     else
         g_string_append_printf(text, "Found no code %s%s%s.\n", shown, files ? " in " : "", where);
     if (files && !n)

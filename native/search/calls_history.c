@@ -28,8 +28,7 @@ static void append_lines(GString *out, AcrContent *content, guint32 first, guint
     }
 }
 
-/* Returns the line of the first decorator above a definition; if the definition has no decorators,
- * its own line. */
+/* Returns the line of the first decorator above a definition, or its own line if it has none. */
 static guint32 first_with_decorators(AcrContent *content, guint32 line)
 {
     for (gsize len; line > 1; line--) {
@@ -151,8 +150,7 @@ static void append_commit(GString *out, const AcrCommit *commit)
         g_string_append_printf(out, "    … and %u more files\n", commit->files->len - MAX_FILES);
 }
 
-/* Returns the commits as lines for a person, each with its files that are in `paths` (all files if
- * `paths` is empty); owned. */
+/* Returns the commits as lines for a person, with their files in `paths` (empty: all); owned. */
 static char *write_lines(const AcrLog *log, GHashTable *paths)
 {
     GString *out = g_string_new(NULL);

@@ -145,8 +145,7 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
     return acr_named_finish(reply, &a_def, arg, out, error);
 }
 
-/* Adds the functions called arg->last of the module or file `module`, which was given as the class
- * argument. */
+/* Adds the functions called arg->last of a module or file that was given as the class argument. */
 static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *module)
 {
     g_auto(AcrFileMatch) files = {0};
@@ -163,6 +162,17 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
     g_autofree char *shown = acr_search_shown(module);
     if (here->len)
         acr_reply_note(reply, "%s is not a class but a module.", shown);
+}
+
+/* Adds the functions that the package `package` imports as arg->last, for people. */
+static void add_of_package(AcrReply *reply, const AcrNameArg *arg, const char *package)
+{
+    g_autofree char *name = g_strconcat(package, ".", arg->last, NULL);
+    g_auto(AcrNameArg) whole = {0};
+    acr_name_arg_init(&whole, name);
+    whole.is_whole = true;
+    g_autoptr(GArray) ids = acr_find_defs(reply->search->index, &whole, NULL);
+    acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
 bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
@@ -182,6 +192,8 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
             return false;
     if (classes->len == 0)
         add_of_module(&reply, &arg, call->values[1]);
+    if (classes->len == 0 && reply.hits->len == 0 && search->mode.literal)
+        add_of_package(&reply, &arg, call->values[1]);
     if (reply.hits->len == 0)
         return instead_in_class(&reply, &arg, &klass, classes, out, error);
     return acr_named_finish(&reply, &a_def, &arg, out, error);

@@ -1,5 +1,4 @@
-/* Private to the search calls: the functions that answer calls, and what they show if nothing is
- * found. */
+/* Private to the search calls: the functions that answer calls, and what they show on a miss. */
 #pragma once
 
 #include "search/reply_private.h"
@@ -32,8 +31,7 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
 #define ACR_SEARCH_SUGGESTIONS 6u
 /* Appends the names nearest to `name` among symbols of these `kinds`, with their places. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
-/* If `files` is empty, appends a line saying that there is no such file, and lists files with names
- * similar to `argument`. */
+/* If `files` is empty, says that there is no such file, and lists files with similar names. */
 void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
                        const char *argument);
 /* If `files` has one file, appends the names that this file defines. */

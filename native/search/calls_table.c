@@ -144,8 +144,7 @@ bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
     return true;
 }
 
-/* Returns a sentence for the model that says why the argument `value` is invalid; owned; NULL if it
- * is valid. */
+/* Returns a sentence for the model that says why `value` is invalid; owned; NULL if it is valid. */
 static char *fault_of(const AcrParam *param, const char *value)
 {
     if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT)

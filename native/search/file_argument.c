@@ -75,14 +75,12 @@ static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char 
     return match->entries->len > 0;
 }
 
-/* Adds the files whose paths end in `tail`. If there are none, tries again with accents in composed
- * and in decomposed form. */
+/* Adds the files whose paths end in `tail`, or in its composed or decomposed form if none does. */
 static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
     bool is_found = match_tail_as_is(match, search, tail);
-    bool is_text = g_utf8_validate(tail, -1, NULL); /* in invalid UTF-8, g_utf8_normalize may read
-                                                     * beyond the end */
+    bool is_text = g_utf8_validate(tail, -1, NULL); /* g_utf8_normalize may read beyond the end */
     for (gsize i = 0; i < G_N_ELEMENTS(forms) && is_text && !is_found; i++) {
         g_autofree char *form = g_utf8_normalize(tail, -1, forms[i]);
         is_found = form && strcmp(form, tail) != 0 && match_tail_as_is(match, search, form);

@@ -28,8 +28,7 @@ typedef struct {
     AcrSearch *search;
     GPtrArray *found; /* array of AcrLocated; borrowed */
     const AcrBugLocation *location;
-    AcrNameArg klass, method; /* the names in the location; `text` is NULL if the location does not
-                               * have the field */
+    AcrNameArg klass, method; /* the names in the location; `text` is NULL if a field is missing */
     AcrFileMatch files;
     bool has_file;
 } Locating;
@@ -398,8 +397,7 @@ static void split_method(Locating *at)
         acr_name_arg_init(&at->klass, at->method.qualifier);
 }
 
-/* Splits "C.run" in the class field into class and method, if C is a class that has or inherits
- * run. Returns false otherwise. */
+/* Splits "C.run" in the class field, if C is a class that has or inherits run; or returns false. */
 static bool split_class(Locating *at)
 {
     const AcrIndex *index = at->search->index;

@@ -86,8 +86,7 @@ static void add_mapped_file(Map *map, const AcrIndexFile *file)
     add_counts(map->text, classes, functions);
 }
 
-/* Returns the map with the given detail, owned. If the map is too long, truncates it and sets
- * *out_fits to false. */
+/* Returns the map with the given detail, owned. *out_fits is false if it had to be truncated. */
 static char *map_at(const AcrIndex *index, Detail detail, bool *out_fits)
 {
     gsize n = acr_index_n_files(index), limit = ACR_SEARCH_MAX_OUTPUT - sizeof CUT;

@@ -52,8 +52,7 @@ static gsize name_length(const char *text)
     return end;
 }
 
-/* True if the text `rest` after a name can be ignored: parentheses, punctuation, or one of
- * `suffixes`. */
+/* True if the text after a name can be ignored: parentheses, punctuation, or one of `suffixes`. */
 static bool is_tail(const char *rest)
 {
     while (g_ascii_isspace(*rest))
