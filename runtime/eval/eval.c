@@ -231,8 +231,7 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
            (!spec->shard || acr_eval_part_write(&sums, error));
 }
 
-/* Returns what the task lacks to be graded: fields, a recipe, its clone or its commit; owned; NULL
- * if nothing is missing. A missing clone goes to `uncloned` only, because one command clones all. */
+/* Returns what the task lacks to be graded, or NULL; owned. Missing clones go to `uncloned`. */
 static char *find_lack(const AcrEvalOptions *options, const AcrInstance *task, bool reads_commit,
                        GPtrArray *uncloned)
 {

@@ -117,9 +117,12 @@ static char *create_environment(const AcrHost *host, const AcrInstance *task,
                                       "environment %s could not be created (see task %s)", name,
                                       failed));
     AcrProgressEvent event = {.kind = ACR_PROGRESS_NOTE, .text = line, .is_long = true};
-    if (!acr_project_has_environment(plan, cache))
+    bool is_new = !acr_project_has_environment(plan, cache);
+    if (is_new)
         acr_progress_tell(host->progress, event);
     char *python = acr_project_environment(plan, cache, deadline_us, host->interrupt, error);
+    if (is_new && python)
+        acr_progress_note(host->progress, "the environment is ready");
     bool is_late = deadline_us > 0 && g_get_monotonic_time() >= deadline_us,
          is_over = python || is_late || acr_interrupted(host->interrupt);
     end_creation(plan->key, is_over ? NULL : id);

@@ -320,7 +320,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
         put_console_line(console, "    ", words, "");
     else if (shown == ACR_SHOWN_AS_STEP && (!console->is_screen || console->verbose))
         log_step(console, words);
-    if (holds || event->is_long)
+    if (holds || event->kind == ACR_PROGRESS_NOTE)
         show_wait(console, event->is_long ? words : NULL);
     if (holds)
         put_block(console, NULL);
