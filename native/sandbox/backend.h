@@ -20,6 +20,8 @@ typedef struct {
      * defaults. */
     bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error);
+    /* See acr_sandbox_add_layer. NULL if the backend has no layers. */
+    bool (*add_layer)(AcrSandbox *sandbox, const AcrExecution *execution, GError **error);
     /* Finds the Python when it is first needed. NULL if `open` finds the Python. */
     bool (*find_python)(AcrSandbox *sandbox, GError **error);
     void (*close)(AcrSandbox *sandbox);

@@ -18,6 +18,7 @@ typedef struct {
     char *program; /* path of bwrap */
     char *stage;   /* folder over which the stage is mounted */
     char *layer;   /* cache folder with the set-up's result; NULL if there is none */
+    char *above;   /* cache folder whose home lies above the tree; NULL if there is none */
 } State;
 
 #define AT_TREE ACR_SANDBOX_TREE
@@ -70,7 +71,7 @@ static bool open_bubblewrap(AcrSandbox *sandbox, GError **error)
 static void close_bubblewrap(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
-    ACR_FREE(state->program, state->stage, state->layer, state);
+    ACR_FREE(state->program, state->stage, state->layer, state->above, state);
 }
 
 static void add_namespaces(AcrHelperSpec *spec, bool network)
@@ -169,7 +170,7 @@ static void add_git(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     g_autofree char *source = g_build_filename(sandbox->git, AT_GIT, NULL),
                     *to = g_build_filename(sandbox->dir, ".git", NULL);
-    acr_helper_overlay(spec, AT_GIT, source);
+    acr_helper_overlay(spec, AT_GIT, source, NULL);
     bind_stage(spec, "--bind", AT_GIT, to);
 }
 
@@ -229,40 +230,94 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 }
 
 /* Adds the tree, the home and the virtual environment of an execution, as the set-up left them if
- * there was a set-up. Each is read-only or gets an overlay in memory. */
-static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
+ * there was a set-up. Each is read-only or gets an overlay in memory. If `own_home` is not NULL,
+ * the home is that folder on disk. */
+static void add_layers(const AcrSandbox *sandbox, const char *own_home, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
     const char *from = state->layer ? state->layer : sandbox->base;
     g_autofree char *tree = g_build_filename(from, AT_TREE, NULL),
                     *home = g_build_filename(from, AT_HOME, NULL),
-                    *venv = g_build_filename(from, AT_VENV, NULL);
-    acr_helper_overlay(spec, AT_TREE, tree);
-    if (state->layer)
-        acr_helper_overlay(spec, AT_HOME, home);
+                    *venv = g_build_filename(from, AT_VENV, NULL),
+                    *above = state->above ? g_build_filename(state->above, AT_HOME, NULL) : NULL;
+    acr_helper_overlay(spec, AT_TREE, tree, above);
+    if (own_home)
+        acr_helper_bind(spec, AT_HOME, own_home);
+    else if (state->layer)
+        acr_helper_overlay(spec, AT_HOME, home, NULL);
     else
         acr_helper_folder(spec, AT_HOME, 0700);
     if (sandbox->python.venv)
         acr_helper_bind(spec, AT_VENV, state->layer ? venv : sandbox->python.venv);
 }
 
-static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
-                           GError **error)
+/* Runs a command in the tree. If `own_home` is not NULL, the home is that folder on disk. */
+static bool run_with_home(AcrSandbox *sandbox, const char *own_home, const AcrExecution *execution,
+                          AcrExecuted *out, GError **error)
 {
-    if (!acr_sandbox_need_base(sandbox, error))
-        return false;
     g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);
     spec.uid = sandbox->tree_uid;
-    add_layers(sandbox, &spec);
+    add_layers(sandbox, own_home, &spec);
     fill_spec(sandbox, execution, false, &spec);
     if (!acr_sandbox_changes(execution, spec.files, error))
         return false;
-    g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
+    g_auto(AcrHelperRun)
+        helper = {.sandbox = sandbox, .execution = execution, .spec = &spec, .disk = own_home};
     if (!acr_helper_run(&helper, out, error))
         return false;
     out->changed = execution->tell_changed ? changed_files(helper.stage, &spec) : NULL;
     return true;
+}
+
+static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                           GError **error)
+{
+    return acr_sandbox_need_base(sandbox, error) &&
+           run_with_home(sandbox, NULL, execution, out, error);
+}
+
+/* A command whose home becomes a layer above the tree. */
+typedef struct {
+    AcrSandbox *sandbox;
+    const AcrExecution *execution;
+} Above;
+
+static bool make_above(void *ctx, const char *dir, GError **error)
+{
+    const Above *self = ctx;
+    AcrSandbox *sandbox = self->sandbox;
+    g_auto(AcrExecuted) executed = {0};
+    g_autofree char *home = g_build_filename(dir, AT_HOME, NULL);
+    return acr_tree_folder(home, 0755, error) &&
+           (sandbox->tree_uid < 0 || acr_tree_give(home, sandbox->tree_uid, error)) &&
+           run_with_home(sandbox, home, self->execution, &executed, error);
+}
+
+/* Returns the key of a layer in the cache; owned. */
+static char *above_key(const AcrSandbox *sandbox, const AcrExecution *execution)
+{
+    gsize len = 0;
+    const void *input = execution->input ? g_bytes_get_data(execution->input, &len) : NULL;
+    g_autofree char *base = g_path_get_basename(sandbox->base),
+                    *words = g_strjoinv("\n", (char **)execution->argv),
+                    *command = acr_sha256_hex(words, strlen(words)),
+                    *read = acr_sha256_hex(input ? input : "", len),
+                    *all = g_strconcat(sandbox->digest, command, read, NULL),
+                    *sum = acr_sha256_hex(all, strlen(all));
+    return g_strdup_printf("above-%.24s-%s", sum, base);
+}
+
+static bool add_layer(AcrSandbox *sandbox, const AcrExecution *execution, GError **error)
+{
+    State *state = sandbox->state;
+    if (!acr_sandbox_need_base(sandbox, error))
+        return false;
+    g_autofree char *key = above_key(sandbox, execution);
+    Above above = {sandbox, execution};
+    g_clear_pointer(&state->above, g_free);
+    state->above = acr_tree_cache_get(sandbox->cache, key, make_above, &above, error);
+    return state->above != NULL;
 }
 
 /* Creates the folder dir/name as a copy of `from`, or as an empty folder if `from` is NULL. */
@@ -323,4 +378,5 @@ static bool set_up_bubblewrap(AcrSandbox *sandbox, GError **error)
 }
 
 const AcrSandboxBackend acr_sandbox_bubblewrap = {
-    ACR_IN_BUBBLEWRAP, open_bubblewrap, set_up_bubblewrap, run_bubblewrap, NULL, close_bubblewrap};
+    ACR_IN_BUBBLEWRAP, open_bubblewrap, set_up_bubblewrap, run_bubblewrap, add_layer, NULL,
+    close_bubblewrap};

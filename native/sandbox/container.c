@@ -532,4 +532,5 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
 }
 
 const AcrSandboxBackend acr_sandbox_container = {ACR_IN_CONTAINER, open_container, set_up_container,
-                                                 run_container,    find_python,    close_container};
+                                                 run_container,    NULL,           find_python,
+                                                 close_container};

@@ -83,16 +83,22 @@ static void hide_name(const AcrHelperSpec *spec)
         g_debug("sethostname: %s", g_strerror(errno));
 }
 
-/* Opens the source of each mount and appends its descriptor to `fds` (-1 if the mount has no
- * source). A source stays accessible by its descriptor after something is mounted over it. */
+/* Opens a folder and appends its descriptor to `fds`; -1 if the path is empty. */
+static bool open_source(const char *path, GArray *fds, GError **error)
+{
+    int fd = *path ? open(path, O_PATH | O_CLOEXEC) : -1;
+    g_array_append_val(fds, fd);
+    return fd >= 0 || !*path || acr_sandbox_fail_errno(error, errno, "cannot open", path);
+}
+
+/* Appends to `fds` the descriptors of the two folders of each mount. A folder stays accessible by
+ * its descriptor after something is mounted over it. */
 static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
 {
     for (guint i = 0; i < spec->mounts->len; i++) {
         const AcrHelperMount *row = spec->mounts->pdata[i];
-        int fd = *row->source ? open(row->source, O_PATH | O_CLOEXEC) : -1;
-        g_array_append_val(fds, fd);
-        if (fd < 0 && *row->source)
-            return acr_sandbox_fail_errno(error, errno, "cannot open", row->source);
+        if (!open_source(row->source, fds, error) || !open_source(row->above, fds, error))
+            return false;
     }
     return true;
 }
@@ -125,8 +131,8 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     return g_steal_pointer(&path);
 }
 
-/* Mounts at `where` an overlay over `source`. The overlay uses two folders of the stage: upper_N,
- * in which the host looks for written files, and work_N. */
+/* Mounts at `where` an overlay over `source`, one or two folders separated by a colon. The overlay
+ * uses two folders of the stage: upper_N, in which the host looks for written files, and work_N. */
 static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *source,
                           const char *where, GError **error)
 {
@@ -145,15 +151,16 @@ static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *s
                                   ((const AcrHelperMount *)spec->mounts->pdata[number])->source);
 }
 
-static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, GError **error)
+static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, int above, GError **error)
 {
     const AcrHelperMount *row = spec->mounts->pdata[number];
-    g_autofree char *source = g_strdup_printf("/proc/self/fd/%d", fd);
+    g_autofree char *source = g_strdup_printf("/proc/self/fd/%d", fd),
+                    *both = g_strdup_printf("/proc/self/fd/%d:%s", above, source);
     g_autofree char *where = make_folder(spec, row->at, row->mode ? row->mode : 0755, error);
     if (!where)
         return false;
     if (row->is_overlay)
-        return mount_overlay(spec, number, source, where, error);
+        return mount_overlay(spec, number, above < 0 ? source : both, where, error);
     return fd < 0 || mount(source, where, NULL, MS_BIND | MS_REC, NULL) == 0 ||
            acr_sandbox_fail_errno(error, errno, "cannot mount", row->source);
 }
@@ -161,7 +168,8 @@ static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, GError **
 static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **error)
 {
     for (guint i = 0; i < spec->mounts->len; i++)
-        if (!mount_row(spec, i, g_array_index(fds, int, i), error))
+        if (!mount_row(spec, i, g_array_index(fds, int, 2 * i), g_array_index(fds, int, 2 * i + 1),
+                       error))
             return false;
     return true;
 }

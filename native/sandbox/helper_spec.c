@@ -16,7 +16,7 @@
 static void mount_free(gpointer data)
 {
     AcrHelperMount *mount = data;
-    ACR_FREE(mount->at, mount->source, mount);
+    ACR_FREE(mount->at, mount->source, mount->above, mount);
 }
 
 void acr_helper_file_free(gpointer data)
@@ -50,27 +50,28 @@ void acr_helper_spec_clear(AcrHelperSpec *spec)
     g_clear_pointer(&spec->group, g_free);
 }
 
-static void add_mount(AcrHelperSpec *spec, const char *at, const char *source, guint32 mode,
-                      bool is_overlay)
+static void add_mount(AcrHelperSpec *spec, const char *at, const char *source, const char *above,
+                      guint32 mode, bool is_overlay)
 {
     AcrHelperMount *mount = g_new(AcrHelperMount, 1);
-    *mount = (AcrHelperMount){g_strdup(at), g_strdup(source), mode, is_overlay};
+    *mount = (AcrHelperMount){g_strdup(at), g_strdup(source), g_strdup(above ? above : ""), mode,
+                              is_overlay};
     g_ptr_array_add(spec->mounts, mount);
 }
 
 void acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode)
 {
-    add_mount(spec, at, "", mode, false);
+    add_mount(spec, at, "", NULL, mode, false);
 }
 
 void acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source)
 {
-    add_mount(spec, at, source, 0, false);
+    add_mount(spec, at, source, NULL, 0, false);
 }
 
-void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source)
+void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source, const char *above)
 {
-    add_mount(spec, at, source, 0, true);
+    add_mount(spec, at, source, above, 0, true);
 }
 
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content)
@@ -93,7 +94,7 @@ void acr_helper_words(GPtrArray *words, ...)
 
 /* Strings are byte strings, which need not be UTF-8. The "^" makes GVariant convert them to char
  * *. */
-#define MOUNTS "a(ayayub)"
+#define MOUNTS "a(ayayayub)"
 #define FILES "a(ayumay)"
 #define SPEC_TYPE "(bxxayxayxxxayayayaayaay" MOUNTS FILES ")"
 #define SPEC_FORMAT "(bxx^ayx^ayxxx^ay^ay^ay@aay@aay@" MOUNTS "@" FILES ")"
@@ -109,8 +110,8 @@ static GVariant *mounts_of(const GPtrArray *mounts)
     g_variant_builder_init(&list, G_VARIANT_TYPE(MOUNTS));
     for (guint i = 0; i < mounts->len; i++) {
         const AcrHelperMount *mount = mounts->pdata[i];
-        g_variant_builder_add(&list, "(^ay^ayub)", mount->at, mount->source, mount->mode,
-                              mount->is_overlay);
+        g_variant_builder_add(&list, "(^ay^ay^ayub)", mount->at, mount->source, mount->above,
+                              mount->mode, mount->is_overlay);
     }
     return g_variant_builder_end(&list);
 }
@@ -174,11 +175,11 @@ static void take_mounts(GVariant *array, AcrHelperSpec *out)
 {
     g_autoptr(GVariant) taken = array;
     for (gsize i = 0; i < g_variant_n_children(array); i++) {
-        g_autofree char *at = NULL, *source = NULL;
+        g_autofree char *at = NULL, *source = NULL, *above = NULL;
         guint32 mode = 0;
         gboolean is_overlay = FALSE;
-        g_variant_get_child(array, i, "(^ay^ayub)", &at, &source, &mode, &is_overlay);
-        add_mount(out, at, source, mode, is_overlay);
+        g_variant_get_child(array, i, "(^ay^ay^ayub)", &at, &source, &above, &mode, &is_overlay);
+        add_mount(out, at, source, above, mode, is_overlay);
     }
 }
 

@@ -21,6 +21,7 @@
 typedef struct {
     char *at;     /* the path of the folder, which is created */
     char *source; /* absolute path; "": none */
+    char *above;  /* for an overlay: absolute path of a second folder, above `source`; "": none */
     guint32 mode; /* mode of a folder that has no source */
     bool is_overlay;
 } AcrHelperMount;
@@ -53,11 +54,11 @@ typedef struct {
 void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperSpec, acr_helper_spec_clear)
-/* Add a folder at `at`: an empty folder, a bind mount of `source`, or an overlay over `source`.
- * Paths are copied. */
+/* Add a folder at `at`: an empty folder, a bind mount of `source`, or an overlay over `source` and,
+ * above it, the folder `above` (may be NULL). Paths are copied. */
 void acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode);
 void acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source);
-void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source);
+void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source, const char *above);
 void acr_helper_file_free(gpointer file); /* frees an AcrHelperFile */
 /* Appends a file to `files`. If `content` is NULL, the file will be removed. */
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content);

@@ -155,5 +155,5 @@ static bool set_up_plain(AcrSandbox *sandbox, GError **error)
     return state->made != NULL;
 }
 
-const AcrSandboxBackend acr_sandbox_plain = {ACR_IN_PLAIN, open_plain, set_up_plain,
-                                             run_plain,    NULL,       close_plain};
+const AcrSandboxBackend acr_sandbox_plain = {ACR_IN_PLAIN, open_plain, set_up_plain, run_plain,
+                                             NULL,         NULL,       close_plain};

@@ -493,6 +493,14 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
     return true;
 }
 
+bool acr_sandbox_add_layer(AcrSandbox *sandbox, const AcrExecution *execution, GError **error)
+{
+    AcrExecution filled = *execution;
+    fill_limits(&filled.limits);
+    return !sandbox->backend->add_layer || (acr_sandbox_set_up(sandbox, error) &&
+                                            sandbox->backend->add_layer(sandbox, &filled, error));
+}
+
 static GBytes *join_ends(GBytes *kept, guint64 total)
 {
     gsize len;

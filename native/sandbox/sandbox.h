@@ -192,6 +192,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
 bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                      GError **error) ACR_MUST_USE;
 
+/* Runs a command whose home is an empty folder on disk. Later executions see the files that it
+ * wrote there in their tree, above the tree's own files, until a call adds another layer. The result
+ * is cached by the command, its input, the tree and the Python. Does nothing if the backend has no
+ * layers. Errors: those of acr_sandbox_run. */
+bool acr_sandbox_add_layer(AcrSandbox *sandbox, const AcrExecution *execution,
+                           GError **error) ACR_MUST_USE;
+
 /* ---- The helper ---- */
 
 /* Implements ACR_SANDBOX_VERB: reads the spec from descriptor ACR_HELPER_SPEC, prepares this

@@ -88,6 +88,7 @@ typedef struct {
     AcrRefereeWorker *worker; /* borrowed */
     AcrSandbox *sandbox;      /* NULL until the first trial needs it */
     AcrJson *import_folders;  /* folders of the project's packages; NULL until they are needed */
+    bool is_compiled;         /* what the first script imports was compiled, as far as possible */
     AcrSandboxOptions options;
     AcrSetUp set_up; /* the command that --setup auto has chosen */
     char *work_tree, *cache;

@@ -10,7 +10,9 @@
 #define PROBE_WALL_MS ((gint64)10 * 1000)
 #define PROBE_BYTES ((gsize)16 * 1024) /* larger than the part of an output that models see */
 #define TRACER "acr/project/inside/call_tracer.py"
-#define TRACER_BYTES ((gsize)1024 * 1024)
+#define COMPILER "acr/project/inside/compile_imports.py"
+#define INSIDE_BYTES ((gsize)1024 * 1024)
+#define COMPILE_WALL_MS ((gint64)60 * 1000)
 /* this program imports none of the project's modules */
 #define PROBE "import sys; print('Python ' + sys.version.split()[0])"
 
@@ -57,15 +59,56 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* Returns the PYTHONPATH from which a project that is not installed can be imported; owned. */
-static char *python_path(const AcrTrialRunner *self)
+/* Returns the folders from which a project that is not installed can be imported; owned. */
+static char **import_path(const AcrTrialRunner *self)
 {
-    GString *path = g_string_new(NULL);
+    GPtrArray *path = g_ptr_array_new();
     const AcrJson *at = acr_json_first(self->import_folders);
     for (; at; at = acr_json_next(at))
-        g_string_append_printf(path, "%s%s/%s", path->len ? ":" : "",
-                               acr_sandbox_dir(self->sandbox), acr_json_string(at));
-    return g_string_free(path, FALSE);
+        g_ptr_array_add(
+            path, g_strdup_printf("%s/%s", acr_sandbox_dir(self->sandbox), acr_json_string(at)));
+    g_ptr_array_add(path, NULL);
+    return (char **)g_ptr_array_free(path, FALSE);
+}
+
+static bool need_import_folders(AcrTrialRunner *self, GError **error)
+{
+    if (!self->import_folders)
+        self->import_folders = acr_project_import_folders(self->worker, self->snapshot, error);
+    return self->import_folders != NULL;
+}
+
+/* Compiles what the script imports from the project, once, because a run cannot keep bytecode for
+ * the next one, and large projects take longer to compile than to test. It does not matter if this
+ * fails. The scripts of later attempts usually import the same. */
+static void compile_imports(AcrTrialRunner *self, const char *python, const char *script)
+{
+    g_autofree char *path = g_build_filename(self->python_dir, COMPILER, NULL);
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) file = acr_file_read(path, INSIDE_BYTES, &reason),
+                      input = g_bytes_new_static(script, strlen(script));
+    self->is_compiled = true;
+    if (!file || !need_import_folders(self, &reason)) {
+        g_debug("%s", reason->message);
+        return;
+    }
+    gsize len;
+    const char *data = g_bytes_get_data(file, &len);
+    g_autofree char *program = g_strndup(data, len);
+    g_auto(GStrv) folders = import_path(self);
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    const char *const words[] = {python, "-I", "-S", "-c", program};
+    for (guint i = 0; i < G_N_ELEMENTS(words); i++)
+        g_ptr_array_add(argv, (gpointer)words[i]);
+    for (char **at = folders; *at; at++)
+        g_ptr_array_add(argv, *at);
+    g_ptr_array_add(argv, NULL);
+    AcrExecution execution = {.argv = (const char *const *)argv->pdata,
+                              .input = input,
+                              .limits.wall_ms =
+                                  CLAMP(acr_budget_left_ms(self->budget), 1, COMPILE_WALL_MS)};
+    if (!acr_sandbox_add_layer(self->sandbox, &execution, &reason))
+        g_debug("%s", reason->message);
 }
 
 static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
@@ -101,7 +144,8 @@ static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
 /* Makes the environment of a trial; owned. The trial's own variables override the others. */
 static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
 {
-    g_autofree char *path = python_path(self);
+    g_auto(GStrv) folders = import_path(self);
+    g_autofree char *path = g_strjoinv(":", folders);
     char **env = g_new0(char *, 1);
     env = g_environ_setenv(env, "PYTHONDONTWRITEBYTECODE", "1", TRUE);
     env = g_environ_setenv(env, "PYTHONHASHSEED", "0", TRUE);
@@ -119,9 +163,7 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
 static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
                         AcrExecuted *out, GError **error)
 {
-    if (!self->import_folders)
-        self->import_folders = acr_project_import_folders(self->worker, self->snapshot, error);
-    if (!self->import_folders)
+    if (!need_import_folders(self, error))
         return false;
     g_auto(GStrv) env = make_environment(self, trial);
     execution->env = (const char *const *)env;
@@ -152,7 +194,7 @@ static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const ch
     g_autofree char *host_name = make_host_name();
     bool is_traced = !trial->input && g_strcmp0(trial->experiment, ACR_EXPERIMENT_CALLS) == 0;
     g_autofree char *path = is_traced ? g_build_filename(self->python_dir, TRACER, NULL) : NULL;
-    g_autoptr(GBytes) tracer = path ? acr_file_read(path, TRACER_BYTES, error) : NULL;
+    g_autoptr(GBytes) tracer = path ? acr_file_read(path, INSIDE_BYTES, error) : NULL;
     if (path && !tracer)
         return false;
     g_ptr_array_add(argv, (gpointer)python);
@@ -194,6 +236,8 @@ bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecut
     const char *python = acr_trial_runner_python(self, error);
     if (!python)
         return false;
+    if (trial->test && !self->is_compiled)
+        compile_imports(self, python, trial->test);
     bool ok = trial->args ? run_experiment(self, trial, python, out, error)
                           : run_plain(self, trial, python, out, error);
     if (ok)

@@ -85,6 +85,17 @@ def test_an_unproved_patch_ends_with_1(
     assert verified(verify(host, repo, *options).check(NONE)).startswith(words)
 
 
+def test_bytecode_is_made_for_a_script_before_it_runs(host: Host, repo: Repo, tmp_path: Path) -> None:
+    """Outside the working tree; the script sees it, and it does not count as written by the script."""
+    script = (
+        "import os\n\nimport app\n\nassert app.half(6) == 3 and not os.path.exists(app.__cached__), 'has bytecode'\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    result = verify(host, repo).check(NONE)
+    assert verified(result) == "no (with the patch, line 5 of the script raises AssertionError: has bytecode)"
+    assert not list(Path(repo).rglob("*.pyc"))
+
+
 def test_the_patch_is_what_the_user_names(host: Host, repo: Repo, tmp_path: Path) -> None:
     """A file or standard input, which applies to the working tree or to --rev; else the changes since --rev, without
     the script.

@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_690,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_380,
+    "python/acr": 14_460,
     "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/py": 1_920,
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
-    "runtime/task": 6_600,
+    "runtime/task": 6_640,
     "runtime/verbs": 9_900,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.

@@ -31,7 +31,7 @@ TEST("/sandbox/helper_spec", everything_comes_back)
     spec.group = g_strdup("/sys/\xfd");
     acr_helper_folder(&spec, "home", 0700);
     acr_helper_bind(&spec, "venv", "/v");
-    acr_helper_overlay(&spec, "tree", "/\xfe");
+    acr_helper_overlay(&spec, "tree", "/\xfe", "/\xff");
     acr_helper_file(spec.files, "odd\n\xff", ACR_MODE_EXEC, odd);
     acr_helper_file(spec.files, "removed", ACR_MODE_FILE, NULL);
     acr_helper_file(spec.files, "empty", ACR_MODE_FILE, empty);
@@ -59,6 +59,7 @@ TEST("/sandbox/helper_spec", everything_comes_back)
     g_assert_cmpstr(venv->source, ==, "/v");
     g_assert_true(tree->is_overlay && !venv->is_overlay);
     g_assert_cmpstr(tree->source, ==, "/\xfe");
+    g_assert_cmpstr(tree->above, ==, "/\xff");
     const AcrHelperFile *first = read.files->pdata[0], *removed = read.files->pdata[1], *last = read.files->pdata[2];
     g_assert_cmpstr(first->path, ==, "odd\n\xff");
     g_assert_cmphex(first->mode, ==, ACR_MODE_EXEC);
