@@ -84,10 +84,12 @@ const AcrOption acr_options[] = {
      .help = "Ignore case when searching for TEXT"},
     {"word-regexp", 'w', ACR_OPTION_FLAG, AT(whole_words), ACR_FOR_SEARCH, 0, NULL,
      .help = "Search for TEXT only as whole words"},
-    {"fixed-strings", 'F', ACR_OPTION_FLAG, AT(as_usual), ACR_FOR_SEARCH, 0, NULL,
+    {"fixed-strings", 'F', ACR_OPTION_FLAG, AT(fixed_strings), ACR_FOR_SEARCH, 0, NULL,
      .help = "Search for TEXT as it is, which is the default", .conflicts_with = "regex"},
     {"line-number", 'n', ACR_OPTION_FLAG, AT(as_usual), ACR_FOR_SEARCH, 0, NULL,
      .help = "Print line numbers, which is the default"},
+    {"with-filename", 'H', ACR_OPTION_FLAG, AT(as_usual), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Print paths, which is the default"},
     {"tests", 't', ACR_OPTION_FLAG, AT(with_tests), ACR_FOR_SEARCH, 0, NULL,
      .help = "Search test files, too"},
     {"limit", 'm', ACR_OPTION_COUNT, AT(limit), ACR_FOR_SEARCH, 0, "N",
@@ -526,14 +528,10 @@ const guint acr_n_options = G_N_ELEMENTS(acr_options);
 
 const AcrOptionGroup acr_option_groups[] = {
     {"Input",
-     "issue issue-text dataset predictions repo repos script patch rev instance instances slice "
-     "shard shuffle split "
-     "retry-failed reproduce-only sbfl-only extract-patches in regex ignore-case word-regexp "
-     "fixed-strings line-number tests "
-     "failing-test "
-     "hidden-tests extension candidate issue-before "
-     "issue-api instance-id "
-     "trust-git-links",
+     "issue issue-text dataset predictions repo repos script patch rev instance instances "
+     "slice shard shuffle split retry-failed reproduce-only sbfl-only extract-patches in regex "
+     "ignore-case word-regexp fixed-strings line-number with-filename tests failing-test "
+     "hidden-tests extension candidate issue-before issue-api instance-id trust-git-links",
      G_MAXUINT},
     {"Model",
      "model system json-mode schema tools effort service-tier batch-api temperature "

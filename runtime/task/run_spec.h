@@ -138,7 +138,8 @@ typedef struct {
 
     /* Only for `search`. */
     char *in_file;
-    bool as_usual; /* an option that asks for what search does anyway, as users of grep expect */
+    /* options that ask for what search does anyway, as users of grep expect */
+    bool fixed_strings, as_usual;
     bool regex, any_case, whole_words, with_tests, files_only, counts_only, vimgrep;
     gint64 context_around, context_before, context_after; /* numbers of lines */
     gint64 limit;  /* number of results; ACR_UNSET: all, but only the first are shown in full */

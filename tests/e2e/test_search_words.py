@@ -58,7 +58,7 @@ def rows(result: Result) -> list[tuple[str, list[str]]]:
         (["put", "shelf.py"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
         (["return [x]"], 'search_code("return [x]")', ["app/box.py:4"]),
         (["/self"], 'search_code("self")', ["app/box.py:1"]),
-        (["-e", r"return .x,"], 'search_code("re:return .x,")', ["app/shelf.py:1"]),
+        (["-nHe", r"return .x,"], 'search_code("re:return .x,")', ["app/shelf.py:1"]),
         (["-e", "no", "-e", "urn .x,", "app/"], 'search_code_in_file("re:no|urn .x,", "app/")', ["app/shelf.py:1"]),
         (["box.py:3-7"], 'get_code_around_line("box.py", 5, 2)', ["app/box.py:3"]),
     ],
