@@ -78,6 +78,18 @@ static bool need_import_folders(AcrTrialRunner *self, GError **error)
     return self->import_folders != NULL;
 }
 
+/* Returns the lines of a script that begin an import. Scripts of one task often have the same, and
+ * then share the bytecode in the cache. */
+static GBytes *import_lines(const char *script)
+{
+    GString *found = g_string_new(NULL);
+    g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
+    for (char **line = lines; *line; line++)
+        if (g_str_has_prefix(g_strchug(*line), "import ") || g_str_has_prefix(*line, "from "))
+            g_string_append_printf(found, "%s\n", *line);
+    return g_string_free_to_bytes(found);
+}
+
 /* Compiles what the script imports from the project, once, because a run cannot keep bytecode for
  * the next one, and large projects take longer to compile than to test. It does not matter if this
  * fails. The scripts of later attempts usually import the same. */
@@ -86,7 +98,7 @@ static void compile_imports(AcrTrialRunner *self, const char *python, const char
     g_autofree char *path = g_build_filename(self->python_dir, COMPILER, NULL);
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) file = acr_file_read(path, INSIDE_BYTES, &reason),
-                      input = g_bytes_new_static(script, strlen(script));
+                      input = import_lines(script);
     self->is_compiled = true;
     if (!file || !need_import_folders(self, &reason)) {
         g_debug("%s", reason->message);

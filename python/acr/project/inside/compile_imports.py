@@ -1,9 +1,9 @@
 """Compiles the files of a project that a script imports, and writes the bytecode below the home folder.
 
-The project's Python reads this text as an argument, with the folders from which the project's modules can be imported
-besides the current one, and the script from its standard input. Nothing of the project is executed. Each file contains the hash of its source file, so
-that Python ignores it where a patch has changed the source. Imports are found in the text alone: one that is missed is
-compiled again in each run, as if there was no bytecode.
+The project's Python gets this text as an argument, with the folders from which the project's modules can be imported
+besides the current one. It reads the script, or its lines that begin an import, from standard input. Nothing of the project
+is executed. The bytecode has the hash of its source file, so that Python ignores it where a patch has changed the source.
+Imports are found in the text alone: a file that is missed is compiled again in each run, as if there was no bytecode.
 """
 
 import importlib.util
