@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_690,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_460,
+    "python/acr": 14_510,
     "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,
