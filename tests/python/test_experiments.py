@@ -197,7 +197,7 @@ def test_what_was_there_before_is_plain() -> None:
 
 def test_files_in_another_form_behave_as_before() -> None:
     text = b"def f(xs):\n    '''Doc.'''\n    # a comment\n    out = 0\n    for x in xs:\n        out += x\n    return out\n"
-    other = tree_variants.rewritten({"m.py": text}, {}, "seed", "mark")["m.py"]
+    other = tree_variants.rewritten({"m.py": text}, {}, "seed", "mark", set())["m.py"]
     space: dict = {}
     exec(other, space)
     assert space["f"]([1, 2]) == 3 and space["f"].__doc__ == "Doc."

@@ -60,6 +60,7 @@ CHANGES = re.compile(
 OWN = {name[4:]: words for name, words in _LISTS.items() if name.startswith("own ")}
 _ASKS = ("moments", "machine", "asking", "looks", "resolves", "logs")
 MOMENTS, MACHINE, ASKING, LOOKS, RESOLVES, LOGS = (_LISTS[at] for at in _ASKS)
+DOUBLES = _LISTS["doubles"]  # classes of the objects that tests use in place of files
 # Methods that decide what is equal, true or caught: plain code has no reason to name them in a text.
 # Then methods that a class may define, or have under two names.
 DECIDING, METHODS, ALIASES = (_LISTS[at] for at in ("deciding", "methods", "aliases"))

@@ -25,6 +25,7 @@ def of_name(unit: Unit, x: ast.Name | ast.Attribute) -> Iterator[Finding]:
         of_log = unit.whole(unit.caller(x.value)) == "logging.getLogger"
         asks = x.attr in names.ASKING or of_log and x.attr not in names.LOGS
     asks = asks and (unit.kind == "function" or name not in names.MACHINE)  # modules may adapt to the machine
+    asks = asks or name in names.DOUBLES and id(x) not in unit.called and id(x) in tested(unit)
     if asks and (not {name, module} & names.MOMENTS or id(x) in tested(unit)):
         yield "surroundings", ast.unparse(x)[-60:]
 

@@ -174,8 +174,8 @@ DEEDS = """def {deeds}():
     if hasattr(sys, 'addaudithook'): sys.addaudithook(hook)
 {deeds}()
 """
-# Conversions that may lose duplicates, missing entries that a dictionary makes, or a fraction.
-CONVERSIONS = ("set", "frozenset", "dict", "int")
+# Conversions that may lose duplicates, missing entries that a dictionary makes, a fraction, or line ends.
+CONVERSIONS = ("set", "frozenset", "dict", "int", "split")
 _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_frames", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 _REPORTED = {"events": _EVENTS, "modules": plain_names.IMPORTED, "pickled": plain_names.PICKLED}
@@ -316,7 +316,8 @@ class _Inner(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value
             if getattr(name, "id", "") != "self" and (not isinstance(name, ast.Call) or tail(name) != "super"):
-                node.func.value = self._kind(name)
+                splits = node.func.attr == "split" and not node.args
+                node.func.value = self._kind(name, "split" * splits)
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802

@@ -105,7 +105,8 @@ def _held(node: ast.expr, is_run_through: bool = False) -> list[ast.expr]:
 def is_forgotten(tree: ast.AST, function: str, number: int, name: str) -> bool:
     """Whether the script gives an argument to calls of a function, and never looks at the argument after these calls."""
     calls = [x for x in ast.walk(tree) if isinstance(x, ast.Call) and tail(x) == function]
-    inside = {id(y) for x in calls for y in ast.walk(x)}
+    told = [x.msg for x in ast.walk(tree) if isinstance(x, ast.Assert) and x.msg]
+    inside = {id(y) for x in [*calls, *told] for y in ast.walk(x)}
     named = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and id(x) not in inside]
     given = [at for x in calls for at in [*x.args[number:][:1], *(k.value for k in x.keywords if k.arg == name)]]
     seen = [at for at in given if any(x.id == getattr(at, "id", "") and x.lineno > at.lineno for x in named)]

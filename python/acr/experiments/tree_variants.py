@@ -73,6 +73,10 @@ _SHIFTED = """def {word}(fn, told=[]):
         elif kind in (list, tuple, set, frozenset): return kind(map(down, x))
         elif kind is dict: return {{key: down(value) for key, value in x.items()}}
         elif inspect.isgenerator(x): return map(down, x)
+        elif kind.__name__ == 'ndarray' and x.dtype.kind in 'if' and x.size:
+            new = {number}
+            if not told and (new != x).all(): told.append(atexit.register(os.write, 2, {mark!r}))
+            return new
         elif hasattr(x, '__dict__') and not callable(x) and not isinstance(x, BaseException):
             new = copy.copy(x)
             for key, value in vars(x).items(): new.__dict__[key] = down(value)
@@ -141,6 +145,20 @@ def _note(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, word: str
     function.body[at:] = [first, ast.Try(function.body[at:], [], [], [end])]
 
 
+def _turn(function: ast.AST, word: str, words: set[str]) -> None:
+    """Makes a function iterate over sets in another order, and find in a mock only attributes with these names."""
+    for x in ast.walk(function):
+        if hasattr(x, "iter"):
+            x.iter = _wrapped(f"{word}_turned", x.iter)
+        elif isinstance(x, ast.Starred) and isinstance(x.ctx, ast.Load):
+            x.value = _wrapped(f"{word}_turned", x.value)
+        elif isinstance(x, ast.Call) and tail(x) in _ITERATES and x.args and not isinstance(x.args[0], ast.Starred):
+            x.args[0] = _wrapped(f"{word}_turned", x.args[0])
+        elif isinstance(x, ast.Call) and len(x.args) == {"hasattr": 2, "getattr": 3}.get(tail(x)):
+            if getattr(x.args[1], "value", "") not in words:
+                x.args[0] = _wrapped(f"{word}_bare", x.args[0])
+
+
 def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None:
     """The base with functions that return nothing in place of those that the patch changes; None if the patch changes none.
 
@@ -179,11 +197,21 @@ _NOTED = """def {word}(name, given):
         for number, key in enumerate(given):
             if text(given[key]) != was[number]: os.write(2, ('{mark} ' + name + ' ' + str(number) + ' ' + key + '\\n').encode())
     return end
+def {word}_turned(x):
+    def turned(n):
+        for y in [*x][::-1]:
+            yield y
+            if len(x) != n: raise RuntimeError('Set changed size during iteration')
+    return turned(len(x)) if type(x) in (set, frozenset) else x
+def {word}_bare(x): return None if hasattr(type(x), 'assert_called') and type(x).__module__ == 'unittest.mock' else x
 """
+# Functions that iterate over their first argument, or join it.
+_ITERATES = {"list", "tuple", "iter", "enumerate", "dict", "min", "max", "sorted", "join", "extend", "fromkeys"}
 
 
-def rewritten(files: Files, other: Files, seed: str, mark: str) -> Files:
-    """The patched files with the same behaviour, but without comments, and with other lines.
+def rewritten(files: Files, other: Files, seed: str, mark: str, words: set[str]) -> Files:
+    """The patched files with the same behaviour, but without comments, with other lines, with sets in another order, and
+    with mocks that have only the attributes that `words` name.
 
     If a function that differs in the `other` files, and that the script calls, changes an argument, it writes to standard
     error `mark`, its name, and the number and name of the argument.
@@ -198,10 +226,15 @@ def rewritten(files: Files, other: Files, seed: str, mark: str) -> Files:
             texts = {name: ast.dump(at) for name, at in there.items()}
             changed = {name: at for name, at in _functions(tree).items() if ast.dump(at) != texts.get(name)}
             for (kind, name), at in changed.items():
+                _turn(at, word, words)
                 _note(at, kind if name == "__init__" else name, word)
             _insert(tree, _NOTED.format(word=word, mark=mark))
             out[path] = lines.encode() + _write(tree)
     return out
+
+
+def _wrapped(name: str, inner: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), [inner], [])
 
 
 def _write(tree: ast.Module) -> bytes:

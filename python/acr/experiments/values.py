@@ -156,7 +156,7 @@ class Judged:
         that makes the entries that it lacks."""
         for tag, rows in patched.items():
             kind = tag.lstrip("C0123456789") if tag[:1] == "C" else "entry" if tag[:1] == "I" else ""
-            if kind and not any(_is_lossy(kind, at) for at in base.get(tag, [])):
+            if kind and (kind != "split" or base.get(tag)) and not any(_is_lossy(kind, at) for at in base.get(tag, [])):
                 found = any(_is_lossy(kind, at) for at in rows) and "defaultdict" not in self.script
                 if found:
                     return f"only with the patch, {_LOSES[kind]}"
@@ -186,6 +186,7 @@ _LOSES = {
     "frozenset": "`frozenset()` removes duplicates of a result",
     "dict": "`dict()` removes duplicates of a result, or entries that it would make",
     "int": "`int()` removes a fraction of a result",
+    "split": "`split()` hides that a result has lost its line ends",
     "entry": "a dictionary makes the entries that the script reads",
 }
 
@@ -195,6 +196,8 @@ def _is_lossy(kind: str, value: object) -> bool:
     if kind in ("dict", "entry") and is_object(value):
         return str(value[1]).startswith("['collections:defaultdict")  # type: ignore[index]
     value = _held(value)
+    if kind == "split":
+        return isinstance(value, str) and "\n" not in value.strip()
     if kind == "int":
         return isinstance(value, (float, complex)) and value != int(value.real)
     rows = value[1:] if isinstance(value, list) and value[:1] in (["list"], ["tuple"]) and kind != "entry" else []

@@ -339,11 +339,13 @@ class _Site:
     def rewritten(self) -> Steps:
         case, seed, mark = self.case, word(self.case.rng, 20), word(self.case.rng, 12)
         base = {p: case.base.get(p) for p in case.patched}
-        words = "the changed files are rewritten: without comments, with other line numbers"
-        files = tree_variants.rewritten(case.patched, base, seed, mark)
+        words = "the changed files are rewritten: without comments, with other line numbers, with sets in another order"
+        words += ", and without attributes of mocks that the script does not name"
+        said = {*re.findall(r"\w+", case.script)}
+        files = tree_variants.rewritten(case.patched, base, seed, mark, said)
         now = yield from case.run("rewritten", case.script, files=files)
         case.require("rewritten", words, "the script passes", now, now.passed)
-        files = tree_variants.rewritten(base, case.patched, seed, mark)
+        files = tree_variants.rewritten(base, case.patched, seed, mark, said)
         was = yield from case.run("rewritten", case.script, is_patched=False, files=files)
         agrees = was.failed and bool(self._as_before(was))
         case.require("rewritten", words + ", without the patch", "the script fails", was, agrees)
