@@ -16,7 +16,6 @@ import sys
 import threading
 from collections import Counter
 from dataclasses import replace
-from importlib import metadata
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -100,6 +99,8 @@ def locate(question: bytes) -> bytes:
 
 
 def _located(name: str) -> str | None:
+    from importlib import metadata  # which takes as long to import as all else, and most extensions are files
+
     points: Any = metadata.entry_points()
     ours = points.select(group=GROUP) if hasattr(points, "select") else points.get(GROUP, ())
     for point in ours:
