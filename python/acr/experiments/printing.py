@@ -32,7 +32,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     down = lambda y: me(y, '', depth + 1, seen + (id(x),), left)
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 30000 if tag else left[0] - 1
-    if tag and tag[0] in 'CXYMP':
+    if tag and tag[0] in 'CDXYMP':
         me.count = getattr(me, 'count', {{}})
         me.count[tag] = me.count.get(tag, 0) + 1
         if me.count[tag] > 40: return x
@@ -281,9 +281,13 @@ class _Names:
 
 
 def _show(pair: Pair, names: _Names) -> None:
+    whole = [x.id for x in ast.walk(pair.left.get()) if isinstance(x, ast.Name) and isinstance(origin(x), ast.Call)]
     if pair.right is not pair.left:
         pair.right.put(names.call(names.name, pair.right.get(), pair.tags[1]))
     pair.left.put(names.call(names.name, pair.left.get(), pair.tags[0]))
+    for name in whole * (pair.tags[0][:1] == "L"):
+        both = [pair.left.get(), names.call(names.name, ast.Name(name, ast.Load()), f"D{name}")]
+        pair.left.put(ast.Subscript(ast.Tuple(both, ast.Load()), ast.Constant(0), ast.Load()))
 
 
 class _Inner(ast.NodeTransformer):
@@ -316,8 +320,7 @@ class _Inner(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value
             if getattr(name, "id", "") != "self" and (not isinstance(name, ast.Call) or tail(name) != "super"):
-                splits = node.func.attr == "split" and not node.args
-                node.func.value = self._kind(name, "split" * splits)
+                node.func.value = self._kind(name, "split" * (node.func.attr == "split" and not node.args))
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802

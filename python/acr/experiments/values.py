@@ -58,6 +58,7 @@ class Judged:
             or self._is_not_a_number(base, patched)
             or _is_moved(base, patched)
             or self._loses(base, patched)
+            or _lacks(base, patched, self.script)
         )
 
     def states_nothing(self, base: Rows, patched: Rows, awaits_anything: bool) -> bool:
@@ -179,6 +180,17 @@ def _is_moved(base: Rows, patched: Rows) -> str:
     used = [tag for tag in patched if tag[:1] == "U"]
     was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
     return "the expected value changes after the script has made it" if was - now else ""
+
+
+def _lacks(base: Rows, patched: Rows, script: str) -> str:
+    """The reason if a dictionary lacks, only with the patch, the key and value of an entry that the script does not name."""
+    for tag in (at for at in base if at[:1] == "D" and patched.get(at)):
+        sides = [at[tag][-1] for at in (base, patched)]
+        if all(isinstance(at, list) and at[:1] == ["dict"] for at in sides):
+            here = [x for at in sides[1][1:] for x in at]  # type: ignore[index]
+            for key in (k for k, x in sides[0][1:] if k not in here and x not in here and str(k) not in script):  # type: ignore
+                return f"with the patch, `{tag[1:]}` no longer has {key!r}, for which the script does not ask"
+    return ""
 
 
 _LOSES = {
