@@ -34,6 +34,8 @@ static bool check_rows(const AcrEvalOptions *options, const GPtrArray *tasks,
 {
     bool is_none;
     g_auto(GStrv) lacks = acr_eval_lacks(options, tasks, predictions, &is_none);
+    if (is_none && lacks[0] && !lacks[1])
+        return acr_task_refuse(error, "%s", lacks[0]);
     for (guint i = 0; lacks[i] && (i < MAX_SAID || is_none); i++)
         acr_verb_say("%s%s", is_none ? "" : "warning: ", lacks[i]);
     return !is_none ||
