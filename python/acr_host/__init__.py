@@ -54,7 +54,7 @@ _WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceili
 _FLAGS = frozenset(
     "all apply audit baseline clear count dry_run files_with_matches hidden_tests ignore_case ignore_unknown imports json json_mode"
     " fixed_strings line_number list network no_cache no_draft no_pull official_only once online open prune quiet regex regrade resume serve setup_network"
-    " tests trust_git_links verbose vimgrep word_regexp yes".split()
+    " tests trust_git_links verbose vimgrep with_filename word_regexp yes".split()
 )
 # Options that take a WHEN -> the value that True means; False means `never`.
 _WHEN = dict.fromkeys(("verify", "regressions", "sbfl"), "always")
