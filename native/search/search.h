@@ -194,6 +194,9 @@ void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
 const char *acr_search_nearest_file(const AcrSearch *search, const char *path);
 /* Returns whether a class, function or method has the last part of the dotted name `name`. */
 bool acr_search_defines(const AcrSearch *search, const char *name);
+/* Returns the dotted name `name` as definitions spell its last two parts, ignoring case, and as it
+ * is given. Owned, NULL-terminated. */
+char **acr_search_spellings(const AcrSearch *search, const char *name) ACR_MUST_USE;
 /* True if a file argument, interpreted in this search's mode, matches a file. */
 bool acr_search_has_file(AcrSearch *search, const char *argument);
 const AcrIndex *acr_search_index(const AcrSearch *search); /* borrowed */

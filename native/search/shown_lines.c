@@ -95,6 +95,23 @@ static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *c
     return at > begin;
 }
 
+/* Adds the lines of a definition, which are in order, and the context lines around it. */
+static void add_definition(const AcrReply *reply, const AcrHit *hit, const GArray *lines,
+                           guint place, AcrContent *content, AcrAnswer *out)
+{
+    const AcrSearchMode *mode = &reply->search->mode;
+    guint32 first = g_array_index(lines, guint32, 0), n = 0,
+            end = g_array_index(lines, guint32, lines->len - 1),
+            to = MAX(end, MIN(end + mode->after, acr_content_n_lines(content)));
+    AcrMatch line = {.entry = hit->entry, .line = first > mode->before ? first - mode->before : 1};
+    for (; line.line <= to; line.line++) {
+        bool is_context = line.line < first || line.line > end;
+        if (is_context || line.line == g_array_index(lines, guint32, n))
+            add_shown_line(reply, &line, place, content, out)->is_context = is_context;
+        n += !is_context && line.line == g_array_index(lines, guint32, n);
+    }
+}
+
 bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error)
 {
     guint place = 0;
@@ -112,11 +129,8 @@ bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error)
             !reply->search->mode.lines)
             continue;
         g_autoptr(GArray) lines = acr_render_lines_of(reply, hit, content);
-        for (guint n = 0; n < lines->len; n++) {
-            AcrMatch line = {.entry = hit->entry, .line = g_array_index(lines, guint32, n)};
-            add_shown_line(reply, &line, place, content, out);
-        }
-        place += lines->len > 0;
+        if (lines->len)
+            add_definition(reply, hit, lines, place++, content, out);
     }
     return true;
 }

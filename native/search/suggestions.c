@@ -211,6 +211,40 @@ bool acr_search_defines(const AcrSearch *search, const char *name)
     return ids->len > 0;
 }
 
+/* Adds `head`, a definition's spelling of `part`, and `tail`, for definitions of these kinds. */
+static void add_spellings(const AcrSearch *search, guint kinds, const char *head, const char *part,
+                          const char *tail, GPtrArray *out)
+{
+    g_autoptr(GArray) ids = acr_find_named_folded(search->index, kinds, part);
+    for (guint i = 0; i < ids->len; i++) {
+        const AcrSymbol *symbol = acr_index_symbol(search->index, g_array_index(ids, guint32, i));
+        g_autofree char *spelt = g_strconcat(head, symbol->name, tail, NULL);
+        if (!g_ptr_array_find_with_equal_func(out, spelt, g_str_equal, NULL))
+            g_ptr_array_add(out, g_steal_pointer(&spelt));
+    }
+}
+
+char **acr_search_spellings(const AcrSearch *search, const char *name)
+{
+    g_auto(GStrv) parts = g_strsplit(name, ".", -1);
+    guint n = g_strv_length(parts);
+    g_autoptr(GPtrArray) heads = g_ptr_array_new_with_free_func(g_free);
+    GPtrArray *all = g_ptr_array_new();
+    g_autofree char *head = g_strndup(name, strlen(name) - strlen(parts[n - 1]));
+    if (n > 1) {
+        g_autofree char *module = g_strndup(head, strlen(head) - strlen(parts[n - 2]) - 1);
+        add_spellings(search, ACR_KIND(ACR_SYMBOL_CLASS), module, parts[n - 2], ".", heads);
+    }
+    if (heads->len == 0) /* the name has no class */
+        g_ptr_array_add(heads, g_steal_pointer(&head));
+    for (guint i = 0; i < heads->len; i++)
+        add_spellings(search, ACR_DEFINITIONS, heads->pdata[i], parts[n - 1], "", all);
+    if (!g_ptr_array_find_with_equal_func(all, name, g_str_equal, NULL))
+        g_ptr_array_add(all, g_strdup(name)); /* tests are not in the index */
+    g_ptr_array_add(all, NULL);
+    return (char **)g_ptr_array_free(all, FALSE);
+}
+
 static guint count_in(const char *at, gsize len, const AcrNeedle *needle)
 {
     guint count = 0;

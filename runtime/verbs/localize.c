@@ -53,7 +53,10 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
         g_autofree char *path = acr_one_line(acr_index_file(index, suspect->file)->path);
         g_string_append(text, i ? "" : "\nLines:\n");
         append_rank(text, suspect);
-        g_string_append_printf(text, "%s:%u-%u\n", path, suspect->first, suspect->last);
+        g_string_append_printf(text, "%s:%u", path, suspect->first);
+        if (suspect->last > suspect->first)
+            g_string_append_printf(text, "-%u", suspect->last);
+        g_string_append_c(text, '\n');
     }
     return g_string_free(text, FALSE);
 }

@@ -229,18 +229,6 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
 
 /* ---- A person's question ---- */
 
-/* Appends the results of `from` to those of `into`. */
-static void append_answer(AcrAnswer *into, AcrAnswer *from)
-{
-    guint n = into->lines->len,
-          place = n ? ((AcrShownLine *)g_ptr_array_index(into->lines, n - 1))->place + 1 : 0;
-    for (guint i = 0; i < from->lines->len; i++)
-        ((AcrShownLine *)g_ptr_array_index(from->lines, i))->place += place;
-    g_ptr_array_extend_and_steal(into->lines, g_steal_pointer(&from->lines));
-    g_autofree char *notes = into->notes;
-    into->notes = g_strconcat(notes, from->notes, NULL);
-}
-
 /* The answer to a bare name so far. */
 typedef struct {
     AcrAnswer found, missed;
@@ -263,7 +251,9 @@ static bool ask_name(Search *self, const char *word, const char *name, Manner *m
     g_auto(AcrCall) call = {0};
     g_auto(AcrAnswer) answer = {0};
     take_words(word, name, manner);
-    if (!acr_search_word_call(word, name, manner->spec, &call, error) ||
+    AcrRunSpec plain = acr_search_without_text(manner->spec);
+    if (!acr_search_word_call(word, name, strcmp(word, "code") ? &plain : manner->spec, &call,
+                              error) ||
         !run_call(self, &call, manner, &answer, error))
         return false;
     g_autofree char *text = acr_call_print(&call);
@@ -272,7 +262,7 @@ static bool ask_name(Search *self, const char *word, const char *name, Manner *m
     if (answer.ok && manner->spec->json) {
         named->out = print_answer(self, text, &answer, manner);
     } else if (kept->output && answer.ok) {
-        append_answer(kept, &answer);
+        acr_search_append_answer(kept, &answer);
     } else if (!kept->output && (answer.ok || !manner->is_exact)) {
         *kept = answer;
         answer = (AcrAnswer){0};
@@ -286,12 +276,16 @@ static bool ask_name(Search *self, const char *word, const char *name, Manner *m
 static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *named, GError **error)
 {
     bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');
+    g_auto(GStrv) names = manner->spec->any_case
+                              ? acr_search_spellings(self->workspace->search, name)
+                              : g_strsplit(name, "\n", 1);
     manner->is_exact = true;
-    if (!ask_name(self, "class", name, manner, named, error) ||
-        !ask_name(self, "method", name, manner, named, error))
-        return false;
+    for (guint i = 0; names[i]; i++)
+        if (!ask_name(self, "class", names[i], manner, named, error) ||
+            !ask_name(self, "method", names[i], manner, named, error))
+            return false;
     manner->is_exact = false;
-    return named->is_found || manner->spec->in_file ||
+    return named->is_found || manner->spec->in_file || acr_search_is_text(manner->spec) ||
            ask_name(self, is_class ? "class" : "method", name, manner, named, error);
 }
 
@@ -324,6 +318,8 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
         acr_search_tell_text(name, manner->spec->in_file, manner->width);
     else if (!named.found.notes || !*named.found.notes) /* otherwise the notes name the place */
         tell_width(manner);
+    if (!is_text && !manner->spec->json && acr_search_is_text(manner->spec))
+        acr_verb_say("only definitions are shown; write /%s to search for the text", name);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
 }
 

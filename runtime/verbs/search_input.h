@@ -18,6 +18,10 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
                           GError **error) ACR_MUST_USE;
 /* Returns whether an option is given that applies only to a search for text. */
 bool acr_search_is_text(const AcrRunSpec *spec);
+/* Appends the results of `from`, for people, to those of `into`. */
+void acr_search_append_answer(AcrAnswer *into, AcrAnswer *from);
+/* Returns the options (whose members are borrowed) without those that apply only to text. */
+AcrRunSpec acr_search_without_text(const AcrRunSpec *spec);
 /* Returns the number of lines of context; `own` is the value of the option for one side. */
 guint acr_search_context(const AcrRunSpec *spec, gint64 own);
 /* The file and lines in "FILE:NUMBER" or "FILE:FROM-TO". */

@@ -211,6 +211,17 @@ static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shor
                      shortened, n);
 }
 
+void acr_search_append_answer(AcrAnswer *into, AcrAnswer *from)
+{
+    guint n = into->lines->len,
+          place = n ? ((AcrShownLine *)g_ptr_array_index(into->lines, n - 1))->place + 1 : 0;
+    for (guint i = 0; i < from->lines->len; i++)
+        ((AcrShownLine *)g_ptr_array_index(from->lines, i))->place += place;
+    g_ptr_array_extend_and_steal(into->lines, g_steal_pointer(&from->lines));
+    g_autofree char *notes = into->notes;
+    into->notes = g_strconcat(notes, from->notes, NULL);
+}
+
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out)
 {

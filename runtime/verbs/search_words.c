@@ -113,6 +113,14 @@ bool acr_search_is_text(const AcrRunSpec *spec)
     return spec->regex || spec->any_case || spec->whole_words || has_context(spec);
 }
 
+AcrRunSpec acr_search_without_text(const AcrRunSpec *spec)
+{
+    AcrRunSpec plain = *spec;
+    plain.any_case = plain.whole_words = false;
+    plain.context_before = plain.context_after = plain.context_around = ACR_UNSET;
+    return plain;
+}
+
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error)
 {
@@ -155,6 +163,9 @@ const char *acr_search_word(guint i)
 
 static const char *nearest_word(const char *word)
 {
+    static const char *const uses[] = {"uses", "usages", "references", "refs", NULL};
+    if (g_strv_contains(uses, word))
+        return "callers";
     const char *words[G_N_ELEMENTS(kinds) + 1] = {NULL};
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         words[i] = kinds[i].word;
@@ -257,7 +268,7 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
     if (has_word) {
         out->word = find_kind(words[0], strlen(words[0]))->word;
         out->text = g_strdup(words[1]);
-    } else if (acr_search_is_text(spec)) {
+    } else if (acr_search_is_text(spec) && (spec->regex || !is_dotted_name(words[0]))) {
         out->word = "code";
         out->text = g_strdup(words[0] + (!spec->regex && words[0][0] == '/'));
     } else if (acr_search_split_words(words[0], &word, &rest) && acr_search_defines(search, rest)) {
@@ -285,7 +296,8 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunS
                                    "no file matches '%s'; -t takes no type: it adds tests to "
                                    "the Python files",
                                    places[i]);
-        bool is_path = strpbrk(places[i], "./") != NULL;
+        bool is_name = strchr(places[i], '.') && acr_search_defines(search, places[i]),
+             is_path = strchr(places[i], '/') || (strchr(places[i], '.') && !is_name);
         const char *meant = is_path ? acr_search_nearest_file(search, places[i])
                             : acr_search_defines(search, first_word) ? NULL
                                                                      : nearest_word(first_word);

@@ -229,7 +229,7 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
         assert rate["score"] < branch["score"], "a passing test runs it, in a thread"
     text = host.run("localize", "--repo", shop, "--python", "/usr/bin/python3").check().out
     assert text.startswith("2 tests fail, 3 pass\nrank 1  score 0.7071  shop/order.py:11  Order.discount\n")
-    assert "\nLines:\nrank 1" in text
+    assert "\nLines:\nrank 1" in text and "shop/order.py:14\n" in text
 
 
 def test_what_a_test_writes_into_the_report(host: Host, make_repo: MakeRepo) -> None:

@@ -121,6 +121,7 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["put", "boxes.py"], "no file matches 'boxes.py'; did you mean 'box.py'?"),
         (["lint", "nope.py"], "no file matches 'nope.py'; give one"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
+        (["uses", "Box.put"], "no file matches 'Box.put'; did you mean 'callers' as the first word?"),
         (["--in", "x", 'search_class("Box")'], "-C need a name or a text"),
         (["-A1", 'search_class("Box"'], "-C need a name or a text"),
     ],
@@ -169,7 +170,13 @@ TEST = {
         ("app.put -c", "app/shelf.py:1\n"),
         ("-wi VALUE . -c", "app.toml:1\ndoc/conf.py:1\ndoc/value.txt:1\n"),
         ("-we the.val[a-z]+ doc/", "doc/value.txt:1:the value\n"),
-        ("put box.py -A1 -w --vimgrep", "app/box.py:2:9:    def put(self, x):\napp/box.py:6:5:def put(x):\n"),
+        ("/put box.py -A1 -w --vimgrep", "app/box.py:2:9:    def put(self, x):\napp/box.py:6:5:def put(x):\n"),
+        ("put app/s*.py -w -A9 -C1", "app/shelf.py:1:def put(x):\napp/shelf.py:2:    return (x,)\n"),
+        (
+            "box.PUT -i -C1",
+            "app/box.py-1-class Box:\napp/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"
+            "app/box.py-4-\n",
+        ),
         (
             "self.x -C1 --limit 1",
             "app/box.py-2-    def put(self, x):\napp/box.py:3:        self.x = x\napp/box.py-4-\n",
