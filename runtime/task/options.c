@@ -510,7 +510,7 @@ const AcrOption acr_options[] = {
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), ACR_FOR_EXEC | ACR_FOR_TESTS, CONFIG, NULL,
      .help = "Print which Python is used, and which files the copy omits"},
     {"events", 0, ACR_OPTION_TEXT, AT(events), ISSUE, RARE, "FD|FILE",
-     .help = "Stream events as JSON lines to a file descriptor (- is 1), or append them to a file"},
+     .help = "Append events as JSON lines to a file, or stream them to a descriptor; - prints only events"},
     {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_VERIFY | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print no progress and no costs on stderr, only the outcome"},
     /* ---- Options that a batch sets for its tasks ---- */

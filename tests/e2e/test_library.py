@@ -49,6 +49,8 @@ def test_events_of_a_run_that_fails_end_with_why(run_host: RunHost, sample_repo:
     run_host(*arguments(sample_repo, tmp_path / "out", "--events", tmp_path / "events", model=missing)).check(2)
     shown = run_host(*arguments(sample_repo, tmp_path / "shown", "--events", "-", model=missing)).check(2).out
     assert json.loads(shown.splitlines()[-1])["event"] == "result", "a - is standard output, as in other programs"
+    good = run_host(*arguments(sample_repo, tmp_path / "good", "--events", "-")).check().out
+    assert json.loads(good.splitlines()[-1])["result"]["patch"], "the patch is in the last event alone"
     last = read_events(tmp_path / "events")[-1]
     assert last["event"] == "result" and "missing" in last["error"] and last["result"]["exit"] == 2
 
