@@ -44,6 +44,7 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
     if (opened != ACR_STEP_DONE)
         return opened;
     const AcrPrompts *prompts = work->run->prompts;
+    acr_loops_stage(work->run, work->attempt, "reproduce", 0);
     g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/reproducible", work->attempt);
     g_autoptr(AcrConversation) conversation = acr_conversation_new(name);
     acr_agent_start(conversation, prompts, ACR_AGENT_REPRODUCIBLE, "issue", work->run->issue, NULL);
