@@ -239,9 +239,9 @@ static char *find_lack(const AcrEvalOptions *options, const AcrInstance *task, b
     g_autoptr(GError) reason = NULL;
     g_autofree char *clone =
         options->in_environment ? acr_dataset_repo(options->spec->repos, task->repo) : NULL;
-    bool ok = acr_eval_plan(options, task, &plan, &reason);
-    if (ok && options->in_environment && !clone)
+    if (options->in_environment && !clone)
         g_ptr_array_add(uncloned, (void *)task);
+    bool ok = acr_eval_plan(options, task, &plan, &reason);
     if (ok && clone && reads_commit) {
         g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, &reason);
         ok = tree != NULL;
