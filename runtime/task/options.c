@@ -154,6 +154,8 @@ const AcrOption acr_options[] = {
     {"resume", 0, ACR_OPTION_FLAG, AT(resume), ISSUE, 0, NULL,
      .help = "Resume the latest unfinished run of the same issue and repository",
      .conflicts_with = "out"},
+    {"limit", 'n', ACR_OPTION_COUNT, AT(limit), ACR_FOR_RUNS, 0, "N",
+     .help = "List only the latest N runs", 1, G_MAXINT32, .conflicts_with = "prune"},
     {"prune", 0, ACR_OPTION_FLAG, AT(prune), ACR_FOR_RUNS, 0, NULL,
      .help = "Remove, after asking, runs that ended without a patch or are older than 30 days"},
     {"yes", 0, ACR_OPTION_FLAG, AT(yes), ACR_FOR_RUNS, 0, NULL,

@@ -16,20 +16,21 @@
 #define MAX_PATCH_BYTES ((gsize)16 * 1024 * 1024)
 #define MAX_TITLE 44      /* maximum width; without the folder, a line then fits 80 columns */
 #define BEFORE_FOLDER 36u /* columns of a line without folder and title */
+#define MAX_WHY 200
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
 typedef struct {
-    char *path, *title;
-    AcrJson *meta, *result; /* `result` is NULL if the run is not finished */
-    const char *state;      /* "running", "finished", "unfinished" */
-    gint64 changed_s;       /* when `state` last changed, in seconds since 1970 */
+    char *path, *title, *why; /* `why`: what stopped an unfinished run; NULL if not known */
+    AcrJson *meta, *result;   /* `result` is NULL if the run is not finished */
+    const char *state;        /* "running", "finished", "unfinished" */
+    gint64 changed_s;         /* when `state` last changed, in seconds since 1970 */
 } Run;
 
 static void free_run(gpointer data)
 {
     Run *run = data;
-    ACR_FREE(run->path, run->title);
+    ACR_FREE(run->path, run->title, run->why);
     acr_json_free(run->meta);
     acr_json_free(run->result);
     g_free(run);
@@ -70,6 +71,22 @@ static char *add_changed_file(const AcrFolder *folder, char *title)
     return g_strdup_printf("%s%s: %s", file, strstr(at, mark) ? ", …" : "", old);
 }
 
+/* Returns what stopped the run in a few words, without the model's name and the advice ("HTTP 401
+ * invalid_api_key: …"); owned; NULL if the run left no error. */
+static char *read_stop(const AcrFolder *folder)
+{
+    g_autoptr(GBytes) error = acr_folder_read_file(folder, ACR_FILE_ERROR, MAX_ISSUE_BYTES, NULL);
+    g_autofree char *text = error ? acr_bytes_text(error) : NULL;
+    if (!text || !*text)
+        return NULL;
+    const char *host = g_str_has_prefix(text, "model '") ? strstr(text, "' at ") : NULL,
+               *after = host ? strstr(host, ": ") : NULL, *at = after ? after + strlen(": ") : text;
+    const char *end = strstr(at, "; ");
+    g_autofree char *part = end ? g_strndup(at, (gsize)(end - at)) : g_strdup(at);
+    g_autofree char *line = acr_one_line(part);
+    return acr_text_shorten(line, MAX_WHY);
+}
+
 static const char *repo_of(const AcrJson *meta)
 {
     return acr_json_get_string(acr_json_get(meta, "options"), "repo");
@@ -95,6 +112,7 @@ static Run *read_run(const char *path, const char *repo)
     bool is_over = folder.state == ACR_FOLDER_DONE;
     run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, NULL) : NULL;
     run->state = is_over ? "finished" : is_running ? "running" : "unfinished";
+    run->why = is_over || is_running ? NULL : read_stop(&folder);
     run->meta = g_steal_pointer(&folder.meta);
     run->changed_s = status.st_mtime;
     return run;
@@ -151,6 +169,7 @@ static AcrJson *describe_run(const Run *run)
     acr_json_set_string(json, "issue", run->title);
     acr_json_set_string(json, "state", run->state);
     acr_json_set_string(json, "verdict", acr_json_get_string(run->result, "verdict"));
+    acr_json_set_string(json, "why", run->why);
     acr_json_set(json, "cost_microusd", cost ? acr_json_copy(cost) : acr_json_new_null());
     acr_json_set_int(json, "age_seconds",
                      MAX(g_get_real_time() / G_USEC_PER_SEC - run->changed_s, 0));
@@ -179,6 +198,17 @@ static char *age_text(gint64 seconds)
                              : g_strdup_printf("%d min", (int)(seconds / 60));
 }
 
+/* Adds the line that says what stopped an unfinished run. */
+static void add_stop(GString *text, const char *why, guint columns)
+{
+    static const char before[] = "    stopped: ";
+    if (!why)
+        return;
+    g_autofree char *shown =
+        columns > strlen(before) ? acr_text_fit(why, columns - strlen(before)) : g_strdup(why);
+    g_string_append_printf(text, "%s%s\n", before, shown);
+}
+
 static char *list_text(const AcrJson *rows)
 {
     guint columns = acr_screen_width(STDOUT_FILENO); /* 0: no limit */
@@ -201,6 +231,7 @@ static char *list_text(const AcrJson *rows)
         g_string_append_printf(text, "%-10s  %12s  %7s  %s%s%s\n", verdict ? verdict : state, cost,
                                age, has_two_lines ? title : folder, has_two_lines ? "\n    " : "  ",
                                has_two_lines ? folder : title);
+        add_stop(text, acr_json_get_string(row, "why"), columns);
     }
     return g_string_free(text, FALSE);
 }
@@ -250,6 +281,8 @@ static int list_runs(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GPtrArray) runs = read_runs(spec->repo);
     if (spec->prune)
         return prune_runs(host, spec, runs);
+    if (spec->limit > 0 && runs->len > spec->limit)
+        g_ptr_array_set_size(runs, (gint)spec->limit);
     g_autoptr(AcrJson) rows = describe_runs(runs);
     if (spec->json)
         return acr_out_exit(acr_out_json(rows), ACR_EXIT_OK);

@@ -52,7 +52,7 @@ static char *cost_line(const AcrCostSum *cost, bool is_cut)
                                (double)acr_microusd(cost->charged_pico) / 1e6);
     if (cost->unanswered_pico > 0)
         g_string_append_printf(line, " (%.6f USD of it for calls without an answer)", unanswered);
-    g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
+    g_string_append_printf(line, ", %.1f s between calls, %" G_GUINT64_FORMAT " %s",
                            (double)cost->wait_ms / 1000, cost->retries,
                            cost->retries == 1 ? "retry" : "retries");
     if (cost->calls > 0 && cost->replayed_calls == cost->calls && !is_cut)
@@ -169,8 +169,13 @@ static char *experiments_text(const AcrRunResult *result, bool is_long)
     for (const AcrJson *row = acr_json_first(table); row; row = acr_json_next(row)) {
         g_autofree char *happened = acr_one_line(acr_json_get_string(row, "happened")),
                         *changed = acr_one_line(acr_json_get_string(row, "changed"));
+        /* the change is described in the same words as in python/acr/experiments/verdict.py */
+        static const char without[] = ", without the patch";
+        g_autofree char *name =
+            g_strconcat(acr_json_get_string(row, "experiment"),
+                        g_str_has_suffix(changed, without) ? without : NULL, NULL);
         g_string_append_printf(
-            text, "%-12s  %s%s\n", acr_json_get_string(row, "experiment"),
+            text, "%-12s  %s%s\n", name,
             acr_json_get_bool(row, "agrees", true) ? "" : "DISAGREES: ", happened);
         if (is_long && *changed)
             g_string_append_printf(text, "%-12s  changed: %s; expected: %s\n", "", changed,
@@ -271,8 +276,7 @@ static void say_how_to_resume(const AcrHost *host, const AcrRunResult *result, c
     for (gsize i = 0; result->exit_code == ACR_EXIT_CEILING && i < G_N_ELEMENTS(limits); i++)
         if (!limit && strstr(acr_message_of(error, host->interrupt), limits[i]))
             limit = limits[i];
-    const char *when =
-        result->exit_code == ACR_EXIT_ENVIRONMENT ? "once the cause is mended, " : "";
+    const char *when = result->exit_code == ACR_EXIT_ENVIRONMENT ? "once the cause is fixed, " : "";
     g_autofree char *label =
         g_strconcat(when, "to resume", limit ? ", with a higher " : "", limit, NULL);
     acr_console_command(console, label, host->command ? host->command : "rerun the same command");

@@ -28,7 +28,7 @@ static gint by_count(gconstpointer a, gconstpointer b)
     return n != m ? (n < m ? 1 : -1) : strcmp(acr_json_key(one), acr_json_key(other));
 }
 
-/* Adds counts such as "2 patch, 1 failed", beginning with the most frequent word; `between`
+/* Adds counts such as "2 with a patch, 1 failed", beginning with the most frequent word; `between`
  * separates the parts. */
 static void add_word_counts(GString *text, const AcrJson *counts, const char *between)
 {
@@ -38,8 +38,9 @@ static void add_word_counts(GString *text, const AcrJson *counts, const char *be
     g_ptr_array_sort(words, by_count);
     for (guint i = 0; i < MIN(words->len, MAX_WORDS); i++) {
         g_autofree char *word = line_of(acr_json_key(words->pdata[i]), MAX_NAME);
-        g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s", i ? between : "",
-                               acr_json_int(words->pdata[i], 0), word);
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s%s", i ? between : "",
+                               acr_json_int(words->pdata[i], 0),
+                               strcmp(word, "patch") == 0 ? "with a " : "", word);
     }
     if (words->len > MAX_WORDS)
         g_string_append_printf(text, "%sand %u others", between, words->len - MAX_WORDS);

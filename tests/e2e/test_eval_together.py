@@ -264,7 +264,7 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     assert (report["resolved_ids"], report["unresolved_ids"]) == ([SOLVED], [UNSOLVED])
     assert (report["empty_patch_ids"], report["incomplete_ids"]) == ([EMPTY], [GONE])
     text = batch.host.run("watch", batch.out, "--once").check().out
-    assert text.splitlines()[0] == "4 of 4 tasks, 2 patch, 1 failed, 1 none, 3 of 4 graded, 1 resolved"
+    assert text.splitlines()[0] == "4 of 4 tasks, 2 with a patch, 1 failed, 1 none, 3 of 4 graded, 1 resolved"
     for subset in (["--retry-failed"], ["--slice", "1:2"]):  # the other grades stay
         assert "1 of 4 tasks resolved" in batch.graded(*subset).err
         assert batch.report() == (path, report)

@@ -52,9 +52,9 @@ def test_changes_of_the_working_tree_are_verified(host: Host, repo: Repo, tmp_pa
     assert digest(Path(repo)) == before and (out / "patch.diff").read_text() == repo.git("diff", "--full-index") + "\n"
     saved = read_json(out / "result.json")
     table = saved["experiments"]["table"]
-    assert [row["experiment"] for row in table] == [
-        row.split("  ")[0] for row in result.out.splitlines() if row[0] != " "
-    ]
+    names = [row.split("  ")[0] for row in result.out.splitlines() if row[0] != " "]
+    assert [row["experiment"] for row in table] == [name.removesuffix(", without the patch") for name in names]
+    assert names.count("rewritten") == names.count("rewritten, without the patch") == 1
     assert f"changed: {table[0]['changed']}; expected: {table[0]['expected']}" in result.out
     assert "at the line that acr-host added" in result.out and saved["cost"]["calls"] == 0
     again = host.run("replay", out, env={"PATH": "/nonexistent"}).check()

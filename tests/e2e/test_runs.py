@@ -57,6 +57,8 @@ def test_runs_of_this_repository_are_listed_the_latest_first(state: State) -> No
     state.fix("--tries", 1).check(1)
     rows = state.rows()
     assert [(row["state"], row["verdict"]) for row in rows] == [("finished", "none"), ("finished", "unverified")]
+    assert json.loads(state("runs", "--json", "--limit", 1).check().stdout)[0]["folder"] == rows[0]["folder"]
+    assert len(state("runs", "-n1").check().out.splitlines()) == 2
     assert rows[1]["folder"] == first["folder"] and rows[1]["age_seconds"] >= DAY
     assert rows[0]["issue"] == ISSUE.read_text("utf-8").splitlines()[0] and rows[0]["cost_microusd"] == 0
     text = state("runs").check().out.splitlines()
@@ -82,6 +84,10 @@ def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None
     assert any("to resume, with a higher --max-time: acr-host run " in line for line in stopped.progress)
     (row,) = state.rows()
     assert (row["state"], row["verdict"]) == ("unfinished", None)
+    assert (
+        row["why"] == "--max-time reached"
+        and "\n    stopped: --max-time reached\n" in state("runs", "-n", 1).check().out
+    )
     resumed = state.fix("--resume").check()
     assert (
         f"the run folder is {row['folder']}" in "\n".join(resumed.progress) and b"+            total" in resumed.stdout

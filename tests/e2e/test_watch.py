@@ -81,7 +81,7 @@ def test_a_batch_at_work_and_then_killed(
     assert state["ceiling"]["cost_microusd"] == 500_000_000 and state["spent"]["calls"] == CALLS + ANALYSE_2
     assert state["left"]["ms"] > 0
     text = host.run("watch", out, "--once").check().out
-    assert re.match(r"2 of 3 tasks, 1 failed, 1 patch, about \d+ s to go\n", text)
+    assert re.match(r"2 of 3 tasks, 1 failed, 1 with a patch, about \d+ s to go\n", text)
     assert f"process {at_work.pid} is running\n" in text and "% of $500.00)" in text
     doing = r"^runs: bill-3 · round 2: analyse(?: · waiting for an answer)? · \d+ s · \$\d\.\d{4}$"
     assert re.search(doing, text, re.MULTILINE)
@@ -117,7 +117,7 @@ def test_on_a_terminal_until_the_batch_is_over(
     assert any("% of the ceiling)" in line for view in shown.views for line in view)
     text = "\n".join(shown.lines)
     assert "2/3 bill-2: failed: " in text
-    assert "3 of 3 tasks, 2 patch, 1 failed" in text and shown.lines[-1] == "finished"
+    assert "3 of 3 tasks, 2 with a patch, 1 failed" in text and shown.lines[-1] == "finished"
     assert " · " not in text
     state = now(host, tmp_path / "out")
     assert (state["state"], state["finished"], state["running"]) == ("over", True, [])
@@ -179,7 +179,7 @@ def test_shards_are_one_batch(host: Host, batch: list[object], tmp_path: Path) -
     assert state["ceiling"]["cost_microusd"] == 500_000_000
     host.run(*batch, script, "--shard", "2/2").check(3)
     result = host.run("watch", tmp_path / "out").check()
-    assert result.out.startswith("3 of 3 tasks, 2 patch, 1 failed\n")
+    assert result.out.startswith("3 of 3 tasks, 2 with a patch, 1 failed\n")
     assert now(host, tmp_path / "out" / "shard-2-of-2")["ended"] == 1
 
 
@@ -237,7 +237,7 @@ def test_the_next_command_is_seen_not_the_one_before(
     host.run(*batch, server.model, env=server.environment).check(3)
     assert not (out / "bill-3" / "live.json").exists()
     result = host.run("watch", out).check()
-    assert result.out.startswith("3 of 3 tasks, 2 patch, 1 failed\n")
+    assert result.out.startswith("3 of 3 tasks, 2 with a patch, 1 failed\n")
     server.violations.clear()
 
 

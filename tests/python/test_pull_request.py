@@ -103,6 +103,11 @@ def test_words_that_only_look_alike_stay() -> None:
 def test_a_title_without_an_issue_names_no_folder_of_this_machine() -> None:
     meta = {"options": {"repo": "/srv/hidden/place"}}
     assert title(run_of({"meta.json": json.dumps(meta).encode()})) == "[unverified] Fix: an issue"
+    made = {
+        "issue.md": b"Verify a patch with reproduce.py",
+        "patch.diff": b"--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-1\n+2\n",
+    }
+    assert title(run_of(made)) == "[unverified] Fix: b.py"
 
 
 def test_a_body_is_bounded() -> None:

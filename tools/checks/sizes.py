@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_740,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_510,
+    "python/acr": 14_535,
     "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
     "runtime/task": 6_660,
-    "runtime/verbs": 9_920,
+    "runtime/verbs": 9_955,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

@@ -98,7 +98,9 @@ def _faults(row: dict, recipes: list[dict] | None) -> str:
         try:
             find(row)
         except (UnknownParser, UnknownProject) as error:
-            faults.append(str(error))
+            unknown = f"'{row.get('repo')}' is not a known project"  # said once
+            is_said = any(fault.startswith(unknown) for fault in faults)
+            faults.append(str(error).removeprefix(f"{unknown}: ") if is_said else str(error))
     return "; ".join(faults)
 
 

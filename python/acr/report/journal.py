@@ -29,6 +29,7 @@ class Step:
     stage: str
     wall_ms: int
     parts: list[tuple[str, str]] = field(default_factory=list)
+    experiment: str = ""  # the experiment for which a script ran, with the script or the patch altered
 
 
 @dataclass
@@ -74,8 +75,11 @@ def _execution_step(number: int, record: dict[str, Any]) -> Step:
     how = "with the patch" if member(request, "patch") else "without a patch"
     watched = ", watched" if member(request, "watched") is True else ""
     ended = member(answer, "exit")
+    made = line_of(member(request, "experiment"), 40)
+    if made:
+        what, how = "experiment", f"“{made}”"
     title = f"{what} {how}{watched}: " + (f"exit {line_of(ended, 10)}" if ended is not None else "no exit code")
-    step = Step(number, "execution", title, "executions", 0)
+    step = Step(number, "execution", title, "executions", 0, experiment=made)
     for name in ("error", "limit", "signal"):
         if member(answer, name):
             step.parts.append((name, text_of(member(answer, name))))

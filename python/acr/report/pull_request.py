@@ -59,7 +59,7 @@ def _places(run: Run) -> str:
             shown.append("\n  It should do:\n\n" + textwrap.indent(block("text", wrapped), "  ") + "\n")
     if shown or run.models:
         return "".join(shown) or "The model named no bug location.\n"
-    issue = clip(run.issue.strip(), 1500)
+    issue = clip(_issue(run), 1500)
     return f"The issue says:\n\n{block('text', issue)}" if issue else "No issue was given.\n"
 
 
@@ -122,10 +122,17 @@ def _cost(run: Run) -> str:
     return made if models else "Judged by `acr-host` with the script; no model was used.\n"
 
 
+def _issue(run: Run) -> str:
+    """The issue's text; "" if it is only the title that `verify` gives to a run without an issue."""
+    issue = run.issue.strip()
+    return "" if not run.models and re.fullmatch("Verify a patch with .*", issue) else issue
+
+
 def title(run: Run) -> str:
     """One line of at most MAX_TITLE characters, which says so if the patch is not proved."""
     mark = "" if run.verdict in ("verified", "validated") else "[unverified] "
-    subject = re.sub(r"^[\s#>*-]+", "", run.title if run.issue.strip() else "") or "an issue"
+    changed = (run.files[0].path + (", …" if run.files[1:] else "")) if run.files else "an issue"
+    subject = re.sub(r"^[\s#>*-]+", "", run.title if _issue(run) else "") or changed
     return plain_line(f"{mark}Fix: {subject}", MAX_TITLE)
 
 
