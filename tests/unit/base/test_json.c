@@ -47,7 +47,7 @@ TEST("/base/json", what_is_no_json_is_refused_with_its_offset)
 {
     static const char *const cases[][2] = {
         {"", "byte 0"},         {"  ", "byte 2"},      {"[1,]", "byte 3"},        {"{bad: 1", "byte 1: unexpected"},
-        {"[nul", "byte 1"},     {"[1 2]", "byte 3"},   {"{\"a\":1,}", "byte 7"},  {"{a:1}", "byte 2"},
+        {"[nul", "byte 1"},     {"[1 2]", "byte 3"},   {"{\"a\":1,}", "byte 7"},  {"{a:1}", "byte 1"},
         {"{\"a\"1}", "byte 4"}, {"01", "byte 1"},      {"1.", "byte 0"},          {"1e+", "byte 0"},
         {"+1", "byte 0"},       {"-", "byte 0"},       {"nul", "byte 0"},         {"true false", "byte 5"},
         {"\"a", "byte 0"},      {"\"\\x\"", "byte 1"}, {"\"\\u12g4\"", "byte 1"}, {"\"a\nb\"", "byte 2"},
