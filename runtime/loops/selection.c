@@ -486,6 +486,7 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
             "the model chose this patch %zu times, and the next best patch %zu times",
             acr_json_size(best->votes), acr_json_size(rival->votes));
     else
-        by = g_strdup("the chosen patch is the first of several equal patches");
+        by = g_strdup_printf("the chosen patch is the %s of several equal patches",
+                             acr_proof_is_against(best->proof) ? "last" : "first");
     return g_strdup_printf("chosen from %u candidates: %s", candidates->len, by);
 }

@@ -268,8 +268,10 @@ def check_table(run_host: RunHost, folder: Path) -> None:
     assert f"12 tasks not begun: {shown} and 2 more\n" in run_host("report", folder, "-f", "text").check().out
     assert "12 tasks not begun: " in run_host("report", folder, "-f", "markdown").check().out
     run_host("report", folder).check()
-    assert "12 tasks not begun: late-0, " in Page(folder / "report.html").text
-    assert json.loads(run_host("report", folder, "--json").check().out)["not_begun"] == names[1:]
+    page, told = Page(folder / "report.html").text, json.loads(run_host("report", folder, "--json").check().out)
+    assert "12 tasks not begun: late-0, " in page and told["not_begun"] == names[1:]
+    extra = told["charged_microusd"] - told["cost_microusd"]
+    assert extra == 1500 and f"USD for answers, {told['charged_microusd'] / 1e6:.4f} USD charged" in page
 
 
 def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Task:
     page: str = ""  # the page of its run, from the batch's folder
     log: str = ""  # the output of the tests that graded it, from the batch's folder
     failing: list[str] = field(default_factory=list)  # tests that failed when it was graded
+    broken: list[str] = field(default_factory=list)  # those of them that pass without the patch
     audited: dict[str, Any] = field(default_factory=dict)  # the class of the task in an audit, and why
     other: str = ""  # grade or verdict in the other folder
 
@@ -135,9 +136,9 @@ def _take_report(task: Task, data: bytes) -> None:
     tests = member(load(data), task.name, "tests_status")
     for kind in ("FAIL_TO_PASS", "PASS_TO_PASS"):
         names = member(tests, kind, "failure")
-        task.failing += (
-            [line_of(name, 200) for name in names if isinstance(name, str)] if isinstance(names, list) else []
-        )
+        listed = [line_of(name, 200) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        task.failing += listed
+        task.broken = listed  # of the last kind
 
 
 def _task(found: dict[str, Task], name: object) -> Task:
@@ -224,10 +225,16 @@ def _words(outcome: str) -> str:
 
 
 def _failing(task: Task) -> str:
-    """The first failing tests, and the number of the others."""
-    named = ", ".join(task.failing[:_MAX_FAILING])
-    more = len(task.failing) - _MAX_FAILING
-    return f"{named} and {more} more" if more > 0 else named
+    """The first failing tests of the issue and those that the patch breaks, and the number of the others."""
+    own = task.failing[: len(task.failing) - len(task.broken)]
+    broken = f"; broken: {_first(task.broken)}" if own and task.broken else _first(task.broken)
+    return _first(own) + broken
+
+
+def _first(names: list[str]) -> str:
+    """The first names, and the number of the others."""
+    more = f" and {len(names) - _MAX_FAILING} more" if len(names) > _MAX_FAILING else ""
+    return ", ".join(names[:_MAX_FAILING]) + more
 
 
 def _why_with_tests(task: Task) -> str:
@@ -360,8 +367,9 @@ def render_batch(
     of tasks not begun, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     kinds = [kind_of(name) for name, _ in _counts(tasks)]
-    total = usd(sum(task.cost for task in tasks))
-    said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}; {total}{_rate(tasks)}"
+    total, charged = (sum(costs) for costs in ([task.cost for task in tasks], [_charged(task) for task in tasks]))
+    price = usd(total) + (f" for answers, {usd(charged)} charged" if charged > total else "")
+    said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}; {price}{_rate(tasks)}"
     filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
@@ -441,9 +449,15 @@ def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[s
         **made,
         "counts": dict(_counts(tasks)),
         "cost_microusd": sum(t.cost for t in tasks),
+        "charged_microusd": sum(map(_charged, tasks)),
         "tasks": rows,
         "not_begun": member(about, "not_begun") or [],
     }
+
+
+def _charged(task: Task) -> int:
+    """What the task's calls count against ceilings, in micro-USD."""
+    return max(task.cost, number_of(task.spent.get("charged_microusd")))
 
 
 _AMOUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "charged_microusd")
