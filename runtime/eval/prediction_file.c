@@ -73,6 +73,12 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
     if (!patch || (type != ACR_JSON_STRING && type != ACR_JSON_NULL))
         return refuse(error, "prediction %u of '%s' (%s) lacks the string \"model_patch\"", number,
                       reader->source, id);
+    if (!is_text && !acr_json_get(json, "model_patch") &&
+        get_any(json, "base_commit", "FAIL_TO_PASS"))
+        return refuse(error,
+                      "row %u of '%s' (%s) is a task, not a prediction; to grade the reference "
+                      "patches, write --predictions gold",
+                      number, reader->source, id);
     g_autofree char *name = acr_prediction_model(model ? model : UNNAMED);
     if (!name)
         return refuse(error,

@@ -129,6 +129,22 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
                            spec->predictions);
 }
 
+/* Refuses the folder of a batch for other predictions than its own, because reports would show their
+ * grades as those of the batch. */
+static bool check_folder(const AcrRunSpec *spec, GError **error)
+{
+    if (!spec->out || spec->audit > 0 || spec->regrade)
+        return true;
+    g_autofree char *own = g_build_filename(spec->out, ACR_FILE_PREDICTIONS, NULL),
+                    *out = acr_path_real(spec->out), *from = g_path_get_dirname(spec->predictions),
+                    *there = acr_path_real(from);
+    return !g_file_test(own, G_FILE_TEST_EXISTS) || g_strcmp0(out, there) == 0 ||
+           acr_task_refuse(error,
+                           "'%s' holds a batch with its own predictions; choose another --out for "
+                           "the grades of '%s'",
+                           spec->out, spec->predictions);
+}
+
 /* Checks the options for grading and for the place of the tests. */
 static bool check_grading_place(AcrRunSpec *spec, GError **error)
 {
@@ -139,6 +155,8 @@ static bool check_grading_place(AcrRunSpec *spec, GError **error)
     if (spec->audit > 0 && (spec->regrade || strcmp(spec->predictions, "gold") != 0))
         return acr_task_refuse(error, "--audit runs the reference patches: leave out %s",
                                spec->regrade ? "--regrade" : "--predictions");
+    if (!check_folder(spec, error))
+        return false;
     bool in_environment = is_in_environment(spec);
     if (!in_environment && strcmp(spec->sandbox, ACR_IN_CONTAINER) != 0)
         return acr_task_refuse(

@@ -72,6 +72,7 @@ def folder(tmp_path: Path) -> Path:
         ([{"instance_id": "a__b-1"}], [], "model_patch"),
         ([{"instance_id": "a__b-1", "model_patch": 3}], [], "model_patch"),
         ([{"model_patch": ""}], [], "instance_id"),
+        ([ROW | {"patch": "diff\n"}], [], "(a__b-1) is a task, not a prediction"),
         ([PREDICTION | {"model_name_or_path": ".."}], [], "cannot be used as a folder name"),
         ([PREDICTION | {"model_name_or_path": "a\nb"}], [], "cannot be used as a folder name"),
         ([], [], "has no predictions"),
@@ -90,6 +91,13 @@ def test_bad_input_is_one_line(host: Host, folder: Path, predictions: list[Any],
     assert said in result.err
     assert len(result.err.splitlines()) <= 2  # the second line is the hint at --help
     assert not (folder / "out").exists()
+
+
+def test_a_batch_keeps_its_folder_for_its_own_predictions(host: Host, folder: Path) -> None:
+    """Reports would show the grades of others as the batch's."""
+    (folder / "out").mkdir()
+    lines(folder / "out" / "preds.jsonl", [PREDICTION])
+    grade(host, folder).one_line(2, "holds a batch with its own predictions; choose another --out")
 
 
 def test_predictions_that_are_no_json(host: Host, folder: Path) -> None:

@@ -30,13 +30,13 @@ BUDGETS = {
     "native/search": 6_740,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_535,
+    "python/acr": 14_550,
     "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
     "runtime/batch": 2_830,
-    "runtime/eval": 3_130,
+    "runtime/eval": 3_140,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
     "runtime/loops": 6_120,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
     "runtime/task": 6_660,
-    "runtime/verbs": 9_955,
+    "runtime/verbs": 9_980,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
