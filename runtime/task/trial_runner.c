@@ -12,6 +12,8 @@
 #define TRACER "acr/project/inside/call_tracer.py"
 #define COMPILER "acr/project/inside/compile_imports.py"
 #define INSIDE_BYTES ((gsize)1024 * 1024)
+/* in a smaller project, compiling in each run is faster than another start of the sandbox */
+#define MIN_COMPILED_FILES 60u
 #define COMPILE_WALL_MS ((gint64)60 * 1000)
 /* this program imports none of the project's modules */
 #define PROBE "import sys; print('Python ' + sys.version.split()[0])"
@@ -248,7 +250,8 @@ bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecut
     const char *python = acr_trial_runner_python(self, error);
     if (!python)
         return false;
-    if (trial->test && !self->is_compiled)
+    if (trial->test && !self->is_compiled &&
+        acr_snapshot_size(self->snapshot) >= MIN_COMPILED_FILES)
         compile_imports(self, python, trial->test);
     bool ok = trial->args ? run_experiment(self, trial, python, out, error)
                           : run_plain(self, trial, python, out, error);

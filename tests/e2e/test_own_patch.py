@@ -91,9 +91,12 @@ def test_bytecode_is_made_for_a_script_before_it_runs(host: Host, repo: Repo, tm
         "import os\n\nimport app\n\nassert app.half(6) == 3 and not os.path.exists(app.__cached__), 'has bytecode'\n"
     )
     (tmp_path / "script.py").write_text(script)
-    result = verify(host, repo).check(NONE)
+    verify(host, repo).check()  # a small project is compiled in each run
+    large = make_repo(tmp_path / "large", TINY | {f"part_{n}.py": "" for n in range(60)})
+    change(large, RIGHT)
+    result = verify(host, large).check(NONE)
     assert verified(result) == "no (with the patch, line 5 of the script raises AssertionError: has bytecode)"
-    assert not list(Path(repo).rglob("*.pyc"))
+    assert not list(Path(large).rglob("*.pyc"))
 
 
 def test_the_patch_is_what_the_user_names(host: Host, repo: Repo, tmp_path: Path) -> None:
