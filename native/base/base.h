@@ -206,6 +206,8 @@ bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 
 /* Whether the data are valid UTF-8 without NUL. */
 bool acr_utf8_is_text(const void *data, gsize len);
+/* Returns the length in bytes of UTF-8's byte order mark at the start of the data: 3, or 0. */
+gsize acr_utf8_mark_len(const void *data, gsize len);
 /* Returns a copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned
  * (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;

@@ -174,10 +174,15 @@ static bool encodes_back(const AcrText *text, const char *data, gsize len)
     return back_len == len && (len == 0 || (back && memcmp(back, data, len) == 0));
 }
 
+gsize acr_utf8_mark_len(const void *data, gsize len)
+{
+    return len >= BOM_LEN && memcmp(data, BOM, BOM_LEN) == 0 ? BOM_LEN : 0;
+}
+
 bool acr_text_is_plain(const void *data, gsize len)
 {
     const char *bytes = len ? data : "";
-    if ((len >= BOM_LEN && memcmp(bytes, BOM, BOM_LEN) == 0) || !acr_utf8_is_text(bytes, len))
+    if (acr_utf8_mark_len(bytes, len) || !acr_utf8_is_text(bytes, len))
         return false;
     g_autofree char *cookie = find_cookie(bytes, len);
     return !cookie || strcmp(cookie, UTF8) == 0;
@@ -186,11 +191,10 @@ bool acr_text_is_plain(const void *data, gsize len)
 void acr_text_decode(const void *data, gsize len, AcrText *out)
 {
     const char *bytes = len ? data : "";
-    AcrText result = {.bom = len >= BOM_LEN && memcmp(bytes, BOM, BOM_LEN) == 0};
-    if (result.bom) {
-        bytes += BOM_LEN;
-        len -= BOM_LEN;
-    }
+    gsize mark = acr_utf8_mark_len(bytes, len);
+    AcrText result = {.bom = mark > 0};
+    bytes += mark;
+    len -= mark;
     if (memchr(bytes, '\0', len)) {
         result.binary = true;
         result.encoding = g_strdup(UTF8);

@@ -186,15 +186,12 @@ static bool scan_mark(Scan *scan, char c)
     return true;
 }
 
-#define BOM "\xEF\xBB\xBF" /* some servers write it, and cJSON skips it */
-
 static bool scan_text(Scan *scan)
 {
     const char *end = NULL;
     if (!g_utf8_validate_len(scan->text, scan->len, &end))
         return fail_at(scan, end - scan->text, *end ? "not UTF-8" : "NUL byte");
-    if (scan->len >= strlen(BOM) && memcmp(scan->text, BOM, strlen(BOM)) == 0)
-        scan->pos = strlen(BOM);
+    scan->pos = acr_utf8_mark_len(scan->text, scan->len); /* which cJSON skips, too */
     while (scan->pos < scan->len) {
         char c = peek(scan);
         bool ok = c == '"'                         ? scan_string(scan)

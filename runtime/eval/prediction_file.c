@@ -8,7 +8,6 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 #define UNNAMED "unnamed-model"
 #define GOLD "gold"
 #define EMPTY "empty"
-#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define MAX_NAMED 5u /* maximum number of ids that an error message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
@@ -115,10 +114,9 @@ static bool read_prediction_file(Reader *reader, GError **error)
     g_autoptr(GBytes) bytes = acr_file_read(reader->source, ACR_PREDICTIONS_MAX_BYTES, &reason);
     if (!bytes)
         return refuse(error, "cannot use the predictions: %s", reason->message);
-    gsize len, mark = 0;
+    gsize len;
     const char *text = g_bytes_get_data(bytes, &len);
-    if (len >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0)
-        mark = 3;
+    gsize mark = acr_utf8_mark_len(text, len);
     g_autoptr(AcrJson) document = acr_json_parse(text + mark, len - mark, NULL);
     bool ok = document ? take_document(reader, document, &reason)
                        : acr_json_lines(text + mark, len - mark, reader->source, take_prediction,
