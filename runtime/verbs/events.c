@@ -103,10 +103,15 @@ static int open_events_file(const char *where, GError **error)
     return -1;
 }
 
+bool acr_events_are_output(const char *where)
+{
+    return g_strcmp0(where, "-") == 0 || g_strcmp0(where, "1") == 0;
+}
+
 AcrEvents *acr_events_open(const char *where, GError **error)
 {
     gint64 number = 0;
-    if (g_str_equal(where, "-"))
+    if (acr_events_are_output(where))
         where = "1";
     bool is_number = *where && strspn(where, "-0123456789") == strlen(where),
          is_good = is_number && acr_count_parse(where, G_MAXINT32, &number);

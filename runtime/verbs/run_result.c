@@ -290,9 +290,9 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
         result->was_finished || spec->quiet ? NULL : cost_line(&result->cost, is_cut);
     acr_console_end(console);
     tell_result(spec, result, error, console);
-    /* the last event has the result */
-    bool is_stream = g_strcmp0(spec->events, "-") == 0 || g_strcmp0(spec->events, "1") == 0;
-    AcrOut out = is_stream ? ACR_OUT_WRITTEN : print_patch_or_script(spec, result);
+    AcrOut out = acr_events_are_output(spec->events) /* the last event has the result */
+                     ? ACR_OUT_WRITTEN
+                     : print_patch_or_script(spec, result);
     log_summary(host, spec, result, !error, console);
     if (cost)
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);

@@ -53,6 +53,8 @@ typedef struct AcrEvents AcrEvents;
 /* Opens `where`, the number of a descriptor, or a file, which is created, or extended if it
  * contains events. Errors: USAGE of task. */
 AcrEvents *acr_events_open(const char *where, GError **error) ACR_MUST_USE; /* owned */
+/* Whether `where` (NULL: no events) is standard output. */
+bool acr_events_are_output(const char *where);
 void acr_events_free(AcrEvents *events);
 const AcrProgress *acr_events_progress(const AcrEvents *events); /* borrowed */
 
