@@ -219,11 +219,11 @@ static char *list_text(const AcrJson *rows)
     for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
         const char *verdict = acr_json_get_string(row, "verdict"),
                    *state = acr_json_get_string(row, "state");
+        const char *issue = acr_json_get_string(row, "issue");
         double usd = (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6;
         g_autofree char *age = age_text(acr_json_get_int(row, "age_seconds", 0)),
                         *folder = acr_one_line(acr_json_get_string(row, "folder")),
-                        *whole = g_strdup(acr_json_get_string(row, "issue")),
-                        *title = columns ? acr_text_fit(whole, MAX_TITLE) : g_steal_pointer(&whole),
+                        *title = columns ? acr_text_fit(issue, MAX_TITLE) : g_strdup(issue),
                         *cost = verdict && usd > 0 ? g_strdup_printf("%.6f USD", usd)
                                                    : g_strdup(verdict ? "0 USD" : "-");
         bool has_two_lines =
