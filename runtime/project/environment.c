@@ -101,7 +101,7 @@ static char **make_build_environment(void)
 }
 
 static const char build_script[] =
-    "\"$1\" -m venv \"$2\" && d=$2 && shift 2 && [ $# = 0 ] || "
+    "\"$1\" -m venv \"$2\" >&2 || exit; d=$2; shift 2; [ $# = 0 ] || "
     "exec \"$d/bin/python\" -m pip install -q --no-input --no-cache-dir \"$@\"";
 
 static GPtrArray *make_command(const AcrGradingPlan *plan, const char *base, const char *folder)
