@@ -198,6 +198,7 @@ def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Rep
     assert len(journal_of(out)) == len(TINY_ANSWERS)
 
 
+@pytest.mark.full
 def test_an_answer_of_5_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
     """Each role may give such an answer, and the run continues."""
     huge = "nothing to see here\n" * HUGE_LINES

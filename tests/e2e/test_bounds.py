@@ -35,7 +35,9 @@ def tiny(make_repo: Make) -> Repo:
 # ---- Time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", ['search_class("C{}")', "search_nothing({}", 'search_code("n // {}")'])
+@pytest.mark.parametrize(
+    "call", usually(["search_nothing({}"], ['search_class("C{}")', "search_nothing({}", 'search_code("n // {}")'])
+)
 def test_a_hundred_thousand_calls_end_with_the_time(run_host: Run, tiny: Repo, call: str) -> None:
     """The answers so far are printed, each complete and in order."""
     calls = [call.format(number) for number in range(100_000)]

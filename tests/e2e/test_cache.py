@@ -267,6 +267,7 @@ def test_clear_drops_outlines_and_nothing_else(host: Host, old: tuple[Repo, list
     assert (row["parsed"], row["cached"]) == (0, 160)
 
 
+@pytest.mark.full
 def test_clearing_while_others_use_it(
     host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
 ) -> None:

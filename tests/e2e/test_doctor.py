@@ -137,6 +137,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
     assert server.seen == [] and not state.exists() and digest(sample_repo.path) == before
 
 
+@pytest.mark.full
 def test_the_time_of_the_tests_is_told_before_they_run_again(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:

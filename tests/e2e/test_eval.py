@@ -522,6 +522,7 @@ def test_a_recipe_that_fails_is_tried_once(project: Project, tmp_path: Path) -> 
         assert result.err.count("the same reason") == 1 and result.err.count("no module named venv") == 1
 
 
+@pytest.mark.full
 def test_a_log_without_end_is_an_error(project: Project) -> None:
     summary = json.loads(project.run(FIX, test="yes #").check().stdout)["summary"]
     assert summary["failures"] == {"too_much_output": ["a__b-1"]} and not (project.place / "report.json").exists()

@@ -44,6 +44,7 @@ def test_the_sample_is_fixed_by_one_word(run_host: RunHost, tmp_path: Path) -> N
     assert result.err.splitlines()[0].startswith("$ acr-host run --repo ")
 
 
+@pytest.mark.full
 def test_a_demonstration_in_a_folder_can_be_repeated(run_host: RunHost, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     shown = run_host("demo", "kept", cwd=tmp_path).check().err.splitlines()[0]

@@ -379,6 +379,7 @@ def test_git_folders_that_name_their_tree_in_return(host: Host, tiny: Repo, tmp_
         host.run("search", "--repo", tmp_path / place, HALF).check(0)
 
 
+@pytest.mark.full
 def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> None:
     """A hundred thousand ignore rules for each of many files."""
     rules = "".join(f"*a*a*{n}*a*b\n" for n in range(100_000))

@@ -261,6 +261,7 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
 # ---- Large files -------------
 
 
+@pytest.mark.full
 def test_files_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
     """A line of 10 MB, a table of 2 MB, and a file above the size limit."""
     check_large_files(host, make_repo, 2, 17)

@@ -112,6 +112,7 @@ def test_tests_stop_soon_after_a_regression(host: Host, tmp_path: Path) -> None:
     case.host.run("replay", case.out).check()
 
 
+@pytest.mark.full
 def test_with_a_reproducer_the_tests_come_after_the_review(tested: Case) -> None:
     """--test-cmd alone requests the check; a patch that --validate rejects is not tested."""
     lines = [
@@ -166,6 +167,7 @@ def test_the_script_that_shows_the_issue_counts_as_a_failing_test(tested: Case, 
     assert not (tested.repo.path / "tests" / "test_acr_script.py").exists()
 
 
+@pytest.mark.full
 def test_where_nothing_fails_nothing_is_told(tested: Case) -> None:
     """A note if it was optional, an error if it was required, and nothing if it is off."""
     tested.repo.commit({"tests/test_app.py": HEAD + THREE})
@@ -180,6 +182,7 @@ def test_where_nothing_fails_nothing_is_told(tested: Case) -> None:
     assert len(tested.records("sbfl")) == 1
 
 
+@pytest.mark.full
 def test_what_always_breaks_tests_is_refused(tested: Case) -> None:
     """The result says so; an invalid answer is requested again, and a missing one excuses nothing."""
     lines = [*search(), patch(OTHER), line("review", "Well."), says("no", "cannot be parsed"), patch(OTHER)]

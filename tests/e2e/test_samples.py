@@ -67,6 +67,7 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
     check_repeated(case, len(journal_of(case.out)) // 2)
 
 
+@pytest.mark.full
 def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
     """The patch hard-codes the script's input, which the scripts of later attempts show."""
     need_bubblewrap()

@@ -450,7 +450,7 @@ def test_everything_it_started_is_ended_with_it(sandbox: Sandbox, repo: Path) ->
     gone("62.25")
 
 
-@usually_in("bubblewrap", "plain", "podman")
+@usually_in("bubblewrap", "podman")
 def test_processor_time_runs_out(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--timeout", "1", "--", "python3", "-c", "while True: pass")
     assert row["limit"] in ("cpu", "wall")

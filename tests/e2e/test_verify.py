@@ -78,6 +78,7 @@ def test_a_patch_is_verified(case: Case) -> None:
     ]
 
 
+@pytest.mark.full
 def test_a_patch_is_verified_without_isolation(case: Case) -> None:
     """Each copy has another path, but everything that is kept shows the repository's path."""
     case.options = ["--sandbox", "plain"]
@@ -140,6 +141,7 @@ def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
     assert len(requests) == len(set(requests)) == 2
 
 
+@pytest.mark.full
 def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     """The sample's own lines verify it; a first script that cannot be imported is sent back."""
     out, before = tmp_path / "out", digest(sample_repo.path)
@@ -312,6 +314,7 @@ def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) 
     assert case.host.run("replay", case.out).check(1).stdout == b""
 
 
+@pytest.mark.full
 def test_a_reviewer_that_approves_a_failing_script_may_correct_itself(case: Case) -> None:
     """In the same round, the reviewer judges the script wrong, which is then rewritten."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_YES)]

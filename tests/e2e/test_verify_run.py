@@ -192,6 +192,7 @@ def test_the_best_of_all_attempts_is_taken(case: Case, first: tuple[str, str]) -
     assert added(result) == [RIGHT if first == NO_YES else OTHER]
 
 
+@pytest.mark.full
 def test_models_are_taken_in_turn(case: Case, tmp_path: Path) -> None:
     """The first model's attempt is doubted, the second model's is verified."""
     second = write_script(tmp_path / "second.jsonl", STRAIGHT)

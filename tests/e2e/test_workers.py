@@ -200,6 +200,7 @@ def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
     assert search(host, repo, calls).stdout == told
 
 
+@pytest.mark.full
 def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
     """With the fewest descriptors with which the program starts, 64 workers start, too."""
     repo, _ = history(tmp_path / "repo", 600, 1)
