@@ -382,8 +382,7 @@ def test_git_folders_that_name_their_tree_in_return(host: Host, tiny: Repo, tmp_
 @pytest.mark.full
 def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> None:
     """A hundred thousand ignore rules for each of many files."""
-    rules = "".join(f"*a*a*{n}*a*b\n" for n in range(100_000))
-    repo = make_repo({".gitignore": rules})
+    repo = make_repo({".gitignore": "".join(f"*a*a*{n}*a*b\n" for n in range(100_000))})
     for number in range(3000):
         (repo.path / f"{'a' * 100}{number}.py").write_text("")
     child = host.start("search", "--repo", repo, HALF, preexec_fn=lambda: os.nice(19))  # other tests run, too
