@@ -240,6 +240,8 @@ static UseKind kind_of_use(Scan *scan, const char *at, const char *end)
     bool is_call = (end < stop && *end == '(') || (before > start && before[-1] == '@');
     if (kind == USE_NONE || is_call)
         return kind;
+    if (scan->reply->search->mode.calls)
+        return USE_NONE;
     return is_given || scan->callee->targets->len == 0 ? USE_NONE : USE_REFERENCE;
 }
 

@@ -54,7 +54,7 @@ static const AcrCallSpec calls[] = {
      {FILE_NAME, LINE_NUMBER, WINDOW_SIZE},
      "Shows a line of a file with window_size lines before and after it.",
      acr_answer_around_line},
-    {"search_callers",
+    {ACR_CALL_CALLERS,
      {CALLEE},
      "Shows the lines that call a function, method or class, with their enclosing functions.",
      acr_answer_callers},

@@ -60,6 +60,7 @@ struct AcrCallSpec {
     AcrCallAnswer answer;
 };
 
+#define ACR_CALL_CALLERS "search_callers"
 #define ACR_CALL_HISTORY "search_history" /* name of the call that reads git's history */
 
 /* Returns the built-in calls in the order in which they are shown; static. */
@@ -183,6 +184,7 @@ typedef struct {
     bool globs;
     /* ignore definitions of another kind than the requested kind; do not count occurrences */
     bool exact;
+    bool calls; /* search_callers lists only calls and decorators, not other uses of the name */
     guint most; /* maximum number of commits that search_history lists; 0: its default */
     /* number of lines shown before and after each line with a match */
     guint before, after;

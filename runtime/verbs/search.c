@@ -13,6 +13,7 @@ typedef struct {
     AcrSnapshot *latest; /* at a prompt: the last snapshot of the working tree; owned */
     const AcrCalls *calls;
     guint answered;
+    AcrSearchPaths *paths;
     bool has_missed, is_prompt, was_wrong;
     char *wrong; /* owned; why an argument that should be a call is invalid */
 } Search;
@@ -22,6 +23,7 @@ typedef struct {
     const AcrRunSpec *spec; /* options of the call */
     bool is_words;          /* a person wrote the call in words, not in the form that models use */
     bool is_exact;          /* accept only results of the requested kind */
+    bool is_call;           /* accept only calls among the uses of a name */
     guint width;            /* where to search: IN_CODE, … */
     guint from, to;         /* first and last line to show; 0: all lines */
     char *mark;             /* owned; the text that the person searches for, which is emphasised */
@@ -82,27 +84,11 @@ static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner
     return true;
 }
 
-/* Prints an answer, with an empty line between answers. */
-static AcrOut print_result_text(const char *output, bool first)
-{
-    const char *end = g_str_has_suffix(output, "\n") ? "" : "\n";
-    g_autofree char *text = g_strconcat(first ? "" : "\n", output, end, NULL);
-    return acr_out_text(text);
-}
-
-static void keep_range(AcrAnswer *answer, const Manner *manner)
-{
-    for (guint i = answer->lines && manner->to ? answer->lines->len : 0; i-- > 0;) {
-        const AcrShownLine *line = g_ptr_array_index(answer->lines, i);
-        if (line->line < manner->from || line->line > manner->to)
-            g_ptr_array_remove_index(answer->lines, i);
-    }
-}
-
 static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *manner)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    keep_range(answer, manner);
+    acr_search_keep_range(answer, manner->from, manner->to);
+    acr_search_paths_show(self->paths, answer);
     acr_search_print(manner->spec, manner->mark, answer, text);
     bool is_screen = isatty(STDOUT_FILENO);
     if (is_screen && self->answered && text->len)
@@ -137,6 +123,7 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
                         .literal = manner->is_words || is_person,
                         .globs = spec->in_file != NULL,
                         .exact = manner->is_exact,
+                        .calls = manner->is_call,
                         .most = !is_person        ? 0
                                 : spec->limit > 0 ? (guint)spec->limit
                                                   : G_MAXINT,
@@ -144,15 +131,6 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
                         .after = is_bare ? 0 : acr_search_context(spec, spec->context_after),
                         .only = spec->in_file});
     return acr_search_run(self->workspace->search, call, out, error);
-}
-
-/* Tells the user that the results come from tests or other files, if only those have results. */
-static void tell_width(const Manner *manner)
-{
-    if (manner->width == IN_TESTS && !manner->spec->with_tests)
-        acr_verb_say("found in tests only");
-    else if (manner->width == IN_ALL_FILES && !manner->spec->in_file)
-        acr_verb_say("found in no Python file; these are files of other types");
 }
 
 /* Returns the widest place in which the call can find more than in IN_CODE. */
@@ -185,7 +163,7 @@ static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAns
             break;
     }
     if (out->ok)
-        tell_width(manner);
+        acr_search_tell_width(manner->spec, manner->width);
     return true;
 }
 
@@ -201,11 +179,27 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     if (spec->limit > 0 && answer->places->len > spec->limit)
         g_ptr_array_set_size(answer->places, (gint)spec->limit);
     g_autoptr(AcrJson) object = spec->json ? acr_search_answer_json(text, answer) : NULL;
-    AcrOut out = object                  ? acr_out_json(object)
-                 : is_for_person(manner) ? print_for_people(self, answer, manner)
-                                         : print_result_text(answer->output, self->answered == 0);
+    AcrOut out = object ? acr_out_json(object)
+                 : is_for_person(manner)
+                     ? print_for_people(self, answer, manner)
+                     : acr_search_print_plain(answer->output, self->answered == 0);
     self->answered++;
     return out;
+}
+
+/* Says how many callers there are in tests; `n` callers were found elsewhere. */
+static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint n, GError **error)
+{
+    g_auto(AcrAnswer) all = {0};
+    bool is_asked = strcmp(call->spec->name, ACR_CALL_CALLERS) == 0 && !manner->spec->in_file;
+    if (!is_asked || n == 0 || !is_for_person(manner) || manner->spec->with_tests)
+        return true;
+    manner->width = IN_TESTS;
+    if (!run_call(self, call, manner, &all, error))
+        return false;
+    if (all.places->len > n)
+        acr_verb_say("%u more in tests; -t shows them", all.places->len - n);
+    return true;
 }
 
 /* Answers a call. If its text was invalid, prints the reason `wrong` as the answer. */
@@ -224,7 +218,9 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
         self->has_missed = true; /* answer_question will say that the text is a file */
         return ACR_OUT_WRITTEN;
     }
-    return print_answer(self, text, &answer, manner);
+    guint n = answer.ok && manner->width == IN_CODE ? answer.places->len : 0;
+    AcrOut printed = print_answer(self, text, &answer, manner);
+    return wrong || tell_tests(self, call, manner, n, error) ? printed : ACR_OUT_FAILED;
 }
 
 /* ---- A person's question ---- */
@@ -317,7 +313,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
     if (is_text)
         acr_search_tell_text(name, manner->spec->in_file, manner->width);
     else if (!named.found.notes || !*named.found.notes) /* otherwise the notes name the place */
-        tell_width(manner);
+        acr_search_tell_width(manner->spec, manner->width);
     if (!is_text && !manner->spec->json && acr_search_is_text(manner->spec))
         acr_verb_say("only definitions are shown; write /%s to search for the text", name);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
@@ -327,7 +323,7 @@ static AcrOut ask_question(Search *self, const AcrQuestion *question, const AcrR
                            GError **error)
 {
     g_auto(AcrCall) call = {0};
-    g_auto(Manner) manner = {.spec = spec, .is_words = true};
+    g_auto(Manner) manner = {.spec = spec, .is_words = true, .is_call = question->is_call};
     if (strcmp(question->word, ACR_SEARCH_NAME) == 0)
         return answer_name(self, question->text, &manner, error);
     if (!acr_search_word_call(question->word, question->text, spec, &call, error))
@@ -406,6 +402,7 @@ static AcrOut answer_words(Search *self, char *const *words, GError **error)
 {
     g_auto(AcrQuestion) question = {0};
     acr_search_question(self->workspace->search, words, self->spec, &question);
+    acr_search_question_from_root(self->paths, self->workspace->search, &question);
     acr_search_set_mode(self->workspace->search, (AcrSearchMode){.globs = true});
     if (!acr_search_check_places(self->workspace->search, question.where, self->spec, error))
         return ACR_OUT_FAILED;
@@ -472,6 +469,8 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
         asked.in_file = NULL;
         acr_run_spec_override(&asked, &options);
         acr_search_question(self->workspace->search, words, &asked, &question);
+        acr_search_question_from_root(self->paths, self->workspace->search, &question);
+        acr_search_from_root(self->paths, self->workspace->search, &options.in_file);
         asked.in_file = options.in_file ? options.in_file : self->spec->in_file;
         out = answer_question(self, &question, &asked, &reason);
     }
@@ -553,7 +552,8 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(AcrExtensions) extensions = NULL;
     g_auto(AcrWorkspace) workspace = {0};
     g_auto(AcrSearchInput) input = {0};
-    Search self = {.host = host, .spec = spec, .workspace = &workspace};
+    g_auto(AcrSearchPaths) paths = {0};
+    Search self = {.host = host, .spec = spec, .workspace = &workspace, .paths = &paths};
     char **words = spec->arguments;
     if (spec->list) {
         if (!acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
@@ -572,6 +572,8 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         !acr_repository_index(host, spec, &workspace, &error))
         return acr_verb_fail(host, error);
     self.calls = acr_extensions_calls(extensions);
+    acr_search_paths_init(&paths, acr_repo_workdir(workspace.repo));
+    acr_search_from_root(&paths, workspace.search, &spec->in_file);
     acr_search_tell_root(spec, acr_repo_workdir(workspace.repo));
     if (words[0])
         return answer_arguments(&self);

@@ -54,6 +54,7 @@ bool acr_search_split_words(const char *line, char **out_word, const char **out_
 typedef struct {
     const char *word;
     char *text, *where; /* owned; where: files, folders or patterns, one per line; NULL: all */
+    bool is_call;       /* only calls are wanted, not other uses of the name */
 } AcrQuestion;
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
@@ -73,6 +74,28 @@ char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 /* Lists the search calls as JSON: name, usage, summary, and the schema of the arguments; owned. */
 AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
 
+/* ---- Paths for people (search_paths.c) ---- */
+
+typedef struct {
+    char *root;   /* the repository's folder if the current folder is in it, or NULL; owned */
+    char *folder; /* the current folder relative to it, with a slash at the end; NULL: equal;
+                          * owned */
+    GStringChunk *shown; /* paths of answers; owned */
+} AcrSearchPaths;
+/* `workdir`: the folder of the repository, or NULL. */
+void acr_search_paths_init(AcrSearchPaths *paths, const char *workdir);
+void acr_search_paths_clear(AcrSearchPaths *paths);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchPaths, acr_search_paths_clear)
+/* Makes places (owned; one on each line; may be NULL) relative to the repository that are relative
+ * to the current folder or absolute. Those that name no file there remain as they are. */
+void acr_search_from_root(const AcrSearchPaths *paths, AcrSearch *search, char **places);
+/* Does the same for the places and the file of a question. */
+void acr_search_question_from_root(const AcrSearchPaths *paths, AcrSearch *search,
+                                   AcrQuestion *question);
+/* Makes the paths of an answer's lines relative to the current folder. They live as long as
+ * `paths`. */
+void acr_search_paths_show(const AcrSearchPaths *paths, AcrAnswer *answer);
+
 /* ---- Answers for people (search_print.c) ---- */
 
 /* Says that the whole repository is searched, if --repo names a folder inside it. */
@@ -80,6 +103,10 @@ void acr_search_tell_root(const AcrRunSpec *spec, const char *workdir);
 /* Returns the answer as acr_answer_to_json does, with `lines`: those that contain the text or name,
  * as far as their place is in the answer; owned. */
 AcrJson *acr_search_answer_json(const char *call, const AcrAnswer *answer) ACR_MUST_USE;
+/* Removes the lines before `from` and after `to`; 0: keeps all. */
+void acr_search_keep_range(AcrAnswer *answer, guint from, guint to);
+/* Prints an answer as models see it, with an empty line before all but the first. */
+AcrOut acr_search_print_plain(const char *output, bool is_first);
 /* Prints the results in the form that the options select. Notes, or that there are no results, go
  * to stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
@@ -88,6 +115,8 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 /* Tells the user that the results are lines with a text that is not the name of a definition (in
  * the places `where`; NULL: anywhere). */
 void acr_search_tell_text(const char *name, const char *where, guint width);
+/* Tells the user that the results come from tests or other files, if only those have results. */
+void acr_search_tell_width(const AcrRunSpec *spec, guint width);
 /* Tells the user that no name and no line matches, and suggests what `missed` suggests. */
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 

@@ -191,6 +191,14 @@ void acr_search_tell_text(const char *name, const char *where, guint width)
                      places[width]);
 }
 
+void acr_search_tell_width(const AcrRunSpec *spec, guint width)
+{
+    if (width == IN_TESTS && !spec->with_tests)
+        acr_verb_say("found in tests only");
+    else if (width == IN_ALL_FILES && !spec->in_file)
+        acr_verb_say("found in no Python file; these are files of other types");
+}
+
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed)
 {
     const char *rest = strchr(missed->output, '\n');
@@ -209,6 +217,15 @@ static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shor
     else if (shortened)
         acr_verb_say("%u of %u results are shown as one line each; --all shows them in full",
                      shortened, n);
+}
+
+void acr_search_keep_range(AcrAnswer *answer, guint from, guint to)
+{
+    for (guint i = answer->lines && to ? answer->lines->len : 0; i-- > 0;) {
+        const AcrShownLine *line = g_ptr_array_index(answer->lines, i);
+        if (line->line < from || line->line > to)
+            g_ptr_array_remove_index(answer->lines, i);
+    }
 }
 
 void acr_search_append_answer(AcrAnswer *into, AcrAnswer *from)
@@ -249,6 +266,13 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
         shortened = put_results(&self, limit, in_full);
     bool is_list = spec->vimgrep || spec->files_only || spec->counts_only;
     tell_about(answer, is_list || !last ? 0 : last->place + 1, limit, is_list ? 0 : shortened);
+}
+
+AcrOut acr_search_print_plain(const char *output, bool is_first)
+{
+    const char *end = g_str_has_suffix(output, "\n") ? "" : "\n";
+    g_autofree char *text = g_strconcat(is_first ? "" : "\n", output, end, NULL);
+    return acr_out_text(text);
 }
 
 static bool is_in_place(const AcrShownLine *line, const AcrPlace *place)

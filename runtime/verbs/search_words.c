@@ -15,7 +15,7 @@ static const Kind kinds[] = {
     {"method", "NAME or CLASS.NAME", "search_method", "search_method_in_file",
      "search_method_in_class"},
     {"code", "TEXT", "search_code", "search_code_in_file", NULL},
-    {"callers", "NAME or CLASS.NAME", "search_callers", "search_callers", NULL},
+    {"callers", "NAME or CLASS.NAME", ACR_CALL_CALLERS, ACR_CALL_CALLERS, NULL},
     {"history", "NAME, CLASS.NAME or TEXT", "search_history", NULL, NULL},
     {"line", "FILE:NUMBER or FILE:FROM-TO", "get_code_around_line", NULL, NULL},
 };
@@ -245,6 +245,7 @@ static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out
         out->text = g_strdup(text + 1);
     } else if (g_str_has_suffix(text, "(") && is_dotted_name(before)) {
         out->word = "callers";
+        out->is_call = true;
         out->text = g_steal_pointer(&before);
     } else if (end && is_dotted_name(name->str)) {
         out->word = ACR_SEARCH_NAME;

@@ -136,6 +136,7 @@ TEST = {
     "        self.end()\n",
     "app/__init__.py": "from .shelf import put\n",
     "app/end.py": "x.end()\n",
+    "kinds.py": "from app.box import Box\n\n\ndef use(box: Box) -> None:\n    pass\n",
     "old.py": "class Old:\n    print 'x'\n",
     "app.toml": 'key = "value"\n',
     "doc/conf.py": "value = 1\n",
@@ -161,6 +162,7 @@ TEST = {
         ("method test_put --tests --limit 1 --vimgrep", "tests/test_box.py:5:5:    def test_put(self):\n"),
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
         ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
+        ("callers Box --vimgrep", "kinds.py:4:14:def use(box: Box) -> None:\n"),
         ("callers Use.end --vimgrep", "use.py:9:14:        self.end()\napp/end.py:1:3:x.end()\n"),
         ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("begin --vimgrep", "use.py:6:16:        native.begin()\n"),
@@ -242,6 +244,31 @@ def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[s
 def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Make, word: str, said: str) -> None:
     found = host.run("search", "--repo", str(make_repo(FILES | TEST)), *word.split())
     assert found.err.count("\n") == 1 and said in found.err, found.err
+
+
+def test_paths_are_relative_to_the_current_folder(host: Host, make_repo: Make) -> None:
+    """Those of answers and arguments; of two files of one name, the one below the folder is meant."""
+    repo = make_repo(FILES | TEST | {"tests/use.py": "a = 1\n", "b.py": "", "app/b.py": "\n"})
+    for folder, words, shown in (
+        ("app", "Box", BOX.replace("app/", "")),
+        ("app", "code put( .. -l", "box.py\nshelf.py\n../tests/test_box.py\n"),
+        ("app", "code put( . -l", "box.py\nshelf.py\n"),
+        ("app", f"end( {repo.path}/use.py", "../use.py:9:        self.end()\n"),
+        ("app", "b.py:1-3", "b.py:1:\n"),
+        ("tests", "../app/box.py:1-2", BOX.replace("app/", "../app/")),
+        ("tests", "code a -g use.py -c", "use.py:1\n"),
+        (".", "code a -g ./tests -c", "tests/test_box.py:2\ntests/use.py:1\n"),
+    ):
+        assert host.run("s", *words.split(), cwd=repo.path / folder).check().out == shown
+    row = host.run("s", "--json", "class", "Box", cwd=repo.path / "app").check().rows()[0]
+    assert row["results"][0]["file"] == "app/box.py"
+
+
+def test_callers_in_tests_are_counted(host: Host, make_repo: Make) -> None:
+    repo = make_repo(FILES | TEST)
+    for words, said in (("callers Box", "1 more in tests; -t shows them"), ("Box( -t", ""), ("callers end", "")):
+        found = host.run("search", "--repo", str(repo), *words.split()).check()
+        assert said in found.err and ("in tests" in found.err) == bool(said)
 
 
 def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
