@@ -40,6 +40,9 @@ def finish(argument: bytes) -> bytes:
     if run["keeps"]:
         _keep(run)
     graded = [row for row in run["rows"] if row["grade"]]
+    for row in graded:
+        if row["grade"] == reports.EMPTY and run["batch"]:
+            row["error"] = row.get("error") or _why_of_run(Path(run["batch"]) / row["task"])
     endings = {row["task"]: row["grade"] for row in graded}
     failures = {row["task"]: Failure(*row["sign"]) for row in run["rows"] if row.get("sign")}
     report = reports.final(run["tasks"], endings, failures, run["rules"], None)
@@ -56,6 +59,16 @@ def finish(argument: bytes) -> bytes:
     if run["results"]:
         told["results"] = json.dumps(reports.results(run["tasks"], endings, run["results"]), indent=4) + "\n"
     return json.dumps(told).encode()
+
+
+def _why_of_run(folder: Path) -> str | None:
+    """Why a task of a batch has no patch, in one line; None if its run folder does not say."""
+    found = _load(folder / layout.RESULT)
+    if not isinstance(found, dict):
+        return None
+    error = found.get("error")
+    why = error.get("message") if isinstance(error, dict) else found.get("why")
+    return " ".join(str(why).split())[:300] if why else None
 
 
 def _keep(run: dict) -> None:
@@ -95,7 +108,7 @@ def why_of(row: dict) -> str:
     if row.get("doubt"):
         return f"not believed: {row['doubt']}"
     if row["grade"] == reports.EMPTY:
-        return "there is no patch"
+        return error or "there is no patch"
     is_told = error and failure in ("environment", "patch_does_not_apply")
     why = error if is_told else _WORDS.get(failure, failure or error or "")
     why = "" if row.get("ungradable") and failure == "environment" and not error else why

@@ -81,7 +81,8 @@ static AcrJson *describe_run(const AcrEvalSums *sums, const char *path, const ch
         acr_json_copy(sums->other), "results", ACR_TEXT(sums->results_name), "keeps",
         ACR_TEXT(is_subset(sums->options->spec) ? summary : NULL), "run_id",
         ACR_TEXT(sums->options->spec->run_id), "dataset", ACR_TEXT(sums->options->spec->dataset),
-        "quiet", acr_json_new_bool(sums->options->spec->quiet), "usd",
+        "batch", ACR_TEXT(spent ? sums->options->spec->out : NULL), "quiet",
+        acr_json_new_bool(sums->options->spec->quiet), "usd",
         spent ? acr_json_new_double((double)*spent / MICROS) : acr_json_new_null(), NULL);
 }
 

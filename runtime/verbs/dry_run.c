@@ -53,8 +53,9 @@ static void add_models(GString *text, const AcrJson *plan)
         add_model(text, at);
 }
 
-/* Adds the cost of one attempt, or of all samples, for each task. */
-static void add_estimate(GString *text, const AcrJson *plan, guint tasks)
+/* Adds the cost of one attempt, or of all samples, for each task. Returns that of typical issues in
+ * micro-USD; 0: unknown. */
+static double add_estimate(GString *text, const AcrJson *plan, guint tasks)
 {
     const AcrJson *first = acr_json_first(acr_json_get(plan, "models")),
                   *loops = acr_json_get(plan, "loops");
@@ -62,11 +63,13 @@ static void add_estimate(GString *text, const AcrJson *plan, guint tasks)
     double n = (double)tasks * (double)samples,
            typical = (double)acr_json_get_int(first, "typical_microusd", 0) * n / 1e6,
            large = (double)acr_json_get_int(first, "large_microusd", 0) * n / 1e6;
-    if (strcmp(text_or(first, "price", ""), "known") == 0)
-        put_row(text, "estimate",
-                "%.2f USD for typical issues, %.2f USD for large ones (%u %s, first model, %s)",
-                typical, large, tasks, tasks == 1 ? "issue" : "issues",
-                samples > 1 ? "all samples" : "one attempt");
+    if (strcmp(text_or(first, "price", ""), "known") != 0)
+        return 0;
+    put_row(text, "estimate",
+            "%.2f USD for typical issues, %.2f USD for large ones (%u %s, first model, %s)",
+            typical, large, tasks, tasks == 1 ? "issue" : "issues",
+            samples > 1 ? "all samples" : "one attempt");
+    return typical * 1e6;
 }
 
 static void add_loops(GString *text, const AcrJson *loops)
@@ -82,7 +85,8 @@ static void add_loops(GString *text, const AcrJson *loops)
         put_row(text, "samples", "up to %" G_GINT64_FORMAT " candidates, one is chosen", samples);
 }
 
-static void add_cost(GString *text, const AcrJson *limits)
+/* `estimate`: micro-USD */
+static void add_cost(GString *text, const AcrJson *limits, double estimate)
 {
     gint64 most = acr_json_get_int(limits, "most_microusd", -1),
            tokens = acr_json_get_int(limits, "max_tokens", -1),
@@ -90,8 +94,9 @@ static void add_cost(GString *text, const AcrJson *limits)
     if (most < 0)
         put_row(text, "cost", "not limited; set a limit with --max-cost USD");
     else
-        put_row(text, "cost", "at most %" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
-                most / 1000000, most % 1000000);
+        put_row(text, "cost", "at most %" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD%s",
+                most / 1000000, most % 1000000,
+                (double)most < estimate ? "; less than the estimate for typical issues" : "");
     if (tokens >= 0)
         put_row(text, "tokens", "at most %" G_GINT64_FORMAT, tokens);
     if (ms >= 0)
@@ -142,8 +147,8 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     else
         put_row(text, "run folder", "a new folder in your state folder");
     add_models(text, plan);
-    add_estimate(text, plan, 1);
-    add_cost(text, acr_json_get(plan, "limits"));
+    double estimate = add_estimate(text, plan, 1);
+    add_cost(text, acr_json_get(plan, "limits"), estimate);
     add_loops(text, acr_json_get(plan, "loops"));
     add_code(text, spec, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
@@ -163,12 +168,12 @@ static gint64 most_of_batch(const AcrRunSpec *spec, guint tasks, gint64 most)
 }
 
 static void add_batch_limits(GString *text, const AcrRunSpec *spec, guint tasks,
-                             const AcrJson *limits)
+                             const AcrJson *limits, double estimate)
 {
     g_autoptr(AcrJson) own = acr_json_copy(limits);
     gint64 most = acr_json_get_int(limits, "most_microusd", -1);
     acr_json_set_int(own, "most_microusd", most_of_batch(spec, tasks, most));
-    add_cost(text, own);
+    add_cost(text, own, estimate);
     if (spec->task_max_cost >= 0)
         put_row(text, "each task", "at most %.6f USD",
                 (double)acr_microusd(spec->task_max_cost) / 1e6);
@@ -196,8 +201,8 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
     if (faults)
         put_row(text, "warning", "%s", faults);
     add_models(text, plan);
-    add_estimate(text, plan, left->len);
-    add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"));
+    double estimate = add_estimate(text, plan, left->len);
+    add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"), estimate);
     add_loops(text, acr_json_get(plan, "loops"));
     put_row(text, "sandbox", "%s",
             spec->verify == ACR_VERIFY_NEVER && !spec->validate

@@ -198,7 +198,8 @@ static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint 
     if (!run_call(self, call, manner, &all, error))
         return false;
     if (all.places->len > n)
-        acr_verb_say("%u more in tests; -t shows them", all.places->len - n);
+        acr_verb_say("tests call it in %u more place%s; -t shows them", all.places->len - n,
+                     all.places->len == n + 1 ? "" : "s");
     return true;
 }
 

@@ -124,6 +124,8 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
     assert (model["typical_microusd"], model["large_microusd"]) == (88_000, 1_032_000)
     said = "\nestimate    0.09 USD for typical issues, 1.03 USD for large ones (1 issue, first model, one attempt)\n"
     assert said in run_host(*words, env=env).check().out
+    low = run_host(*words, "--max-cost", "0.08", env=env).check().out
+    assert "at most 0.080000 USD; less than the estimate for typical issues\n" in low
     assert (
         told["limits"]["most_microusd"] == 2_500_000
         and told["code"]["validate"] == "true"

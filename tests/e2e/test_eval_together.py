@@ -257,6 +257,8 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     result = batch.graded("--jobs", "2").check(3)  # as without --grade, because the commit of GONE is missing
     table = {row.split()[0]: row.split()[1] for row in result.out.splitlines()[1:]}
     assert table == {SOLVED: "resolved", UNSOLVED: "unresolved", EMPTY: "empty"}
+    (why,) = [line for line in result.out.splitlines() if line.startswith(EMPTY)]
+    assert why.endswith("has no more lines for agent 'patch'"), "why the run made no patch"
     assert "1 of 4 tasks resolved (25.0%; 95%: 4.6 to 69.9%): 1 unresolved, 0 with an error, 1 with an" in result.err
     assert "0.000000 USD\n" in result.err
     path, report = batch.report()

@@ -266,9 +266,13 @@ def test_paths_are_relative_to_the_current_folder(host: Host, make_repo: Make) -
 
 def test_callers_in_tests_are_counted(host: Host, make_repo: Make) -> None:
     repo = make_repo(FILES | TEST)
-    for words, said in (("callers Box", "1 more in tests; -t shows them"), ("Box( -t", ""), ("callers end", "")):
+    for words, said in (
+        ("callers Box", "tests call it in 1 more place; -t shows"),
+        ("Box( -t", ""),
+        ("callers end", ""),
+    ):
         found = host.run("search", "--repo", str(repo), *words.split()).check()
-        assert said in found.err and ("in tests" in found.err) == bool(said)
+        assert said in found.err and ("tests call" in found.err) == bool(said)
 
 
 def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:

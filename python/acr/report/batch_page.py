@@ -463,7 +463,7 @@ def _charged(task: Task) -> int:
 _AMOUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "charged_microusd")
 _HEAD = (
     *("instance_id", "repository", "state", "verdict", "resolved", "reason", "attempts", *_AMOUNTS[:4]),
-    *("cost_usd", "charged_usd", "seconds", "patch_lines", "model"),
+    *("cost_usd", "charged_usd", "seconds", "grade_seconds", "patch_lines", "model"),
 )
 
 
@@ -482,7 +482,8 @@ def batch_csv(tasks: list[Task], about: object) -> str:
         graded = {"": "", "resolved": "true"}.get("" if task.audited else task.grade, "false")
         named = [task.name, task.repo, task.ended or task.outcome, task.verdict, graded, _why_with_tests(task)]
         usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
-        rows.append([*named, task.attempts, *spent[:4], *usd_of, f"{task.seconds:.3f}", task.patch_lines, model])
+        times = [f"{seconds:.3f}" for seconds in (task.run_seconds, task.grade_seconds)]
+        rows.append([*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines, model])
     rows += [[name, "", "not_begun", *[""] * (len(_HEAD) - 3)] for name in unbegun]
     text = io.StringIO()
     csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)

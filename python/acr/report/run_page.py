@@ -211,7 +211,9 @@ def _candidates(run: Run) -> Section:
             rows.append([path, status, "", *_comparison(one), "selected" if one.get("selected") is True else ""])
     if len(rows) == 1 and rows[0][-1]:  # the summary says all of it
         return section("candidates", "Candidates")
-    shown = table(["candidate", "status", "with it", *more, "chosen"], rows, run.choice if more else "candidates")
+    shown = table(
+        ["candidate", "status", "with it", *more, "chosen"], rows, run.choice if more else "patches of all tries"
+    )
     return section("candidates", "Candidates", *([shown] if rows else []))
 
 
@@ -253,9 +255,9 @@ def _stages(run: Run) -> Section:
     return section("cost", "Cost and time", *content)
 
 
-def _step(step: Step, left: list[int], judged: str) -> Html:
+def _step(step: Step, number: int, left: list[int], judged: str) -> Html:
     what, comma, rest = step.title.partition(",")
-    head = f"{step.number} {stage_words(what)}{comma}{rest}{judged}" + (
+    head = f"{number} {stage_words(what)}{comma}{rest}{judged}" + (
         f", {step.wall_ms / 1000:.1f} s" if step.wall_ms else ""
     )
     parts: list[object] = []
@@ -273,13 +275,16 @@ def _conversation(run: Run) -> Section:
     refuted = {line_of(row.get("experiment"), 40) for row in made if row.get("agrees") is not True}
     agreed = {line_of(row.get("experiment"), 40) for row in made} - refuted
     shown: list[object] = []
+    seeds = 0
     for at, step in enumerate(steps):
         if step.kind == "random":  # a seed tells a reader nothing
+            seeds += 1
             continue
         if run.journal.left_out and at and step.number > steps[at - 1].number + 1:
             shown.append(tag("p", f"{run.journal.left_out:,} steps are left out here; journal.jsonl holds all.",
                              class_="soft"))  # fmt: skip
-        shown.append(_step(step, left, ", as expected" if step.experiment in agreed else ""))
+        judged = ", as expected" if step.experiment in agreed else ""
+        shown.append(_step(step, step.number + 1 - seeds, left, judged))
     if left[0] <= 0:
         shown.insert(0, tag("p", "Long texts at the end are left out; journal.jsonl holds all.", class_="soft"))
     return section("steps", "Step by step", *shown)
