@@ -534,9 +534,10 @@ static int answer_input(Search *self, AcrSearchInput *input)
 static bool check_request(const AcrRunSpec *spec, GError **error)
 {
     char **words = spec->arguments;
-    bool is_word = words[0] && acr_search_is_word(words[0]);
     g_auto(AcrCall) call = {0};
-    bool is_pattern = acr_search_is_text(spec);
+    bool is_pattern = acr_search_is_text(spec),
+         is_word = words[0] && acr_search_is_word(words[0]) &&
+                   (words[1] || !(is_pattern || spec->fixed_strings));
     if (words[0] ? !*words[0] : spec->in_file || is_pattern)
         return acr_task_refuse(error, "give a name or a text to search for");
     if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)

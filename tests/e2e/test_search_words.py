@@ -173,6 +173,8 @@ TEST = {
         ("-wi VALUE . -c", "app.toml:1\ndoc/conf.py:1\ndoc/value.txt:1\n"),
         ("-we the.val[a-z]+ doc/", "doc/value.txt:1:the value\n"),
         ("/put box.py -A1 -w --vimgrep", "app/box.py:2:9:    def put(self, x):\napp/box.py:6:5:def put(x):\n"),
+        ("-F class -g app/ -c", "app/box.py:1\n"),
+        ("-w class -g app/ -l", "app/box.py\n"),
         ("put app/s*.py -w -A9 -C1", "app/shelf.py:1:def put(x):\napp/shelf.py:2:    return (x,)\n"),
         (
             "box.PUT -i -C1",
