@@ -134,7 +134,7 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]
     page = service.tasks(pack([b"html", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
     assert "<h1>3 tasks, 1 resolved: a/b, tasks.jsonl, 2024-05-31</h1>" in page
-    assert '<td data-head="unresolved">1</td>' in page  # verdicts by grades
+    assert '<td class="n" data-head="unresolved">1</td>' in page  # verdicts by grades
     text = service.tasks(pack([b"text", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
     assert re.search(r"t0 +unresolved +refused +0.0010 USD +tests fail: test_0, test_1, test_2 and 2", text)
     assert "verdict   empty patch  resolved  unresolved\nno patch  1            0         0\n" in text

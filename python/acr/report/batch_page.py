@@ -267,20 +267,21 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
         ("task", True, lambda task: tag("td", tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name,
                                         class_="name")),
         ("outcome", True, lambda task: tag("td", _words(task.outcome), class_=kind_of(task.outcome))),
-        ("before", is_compared, lambda task: tag("td", _words(task.other))),
-        ("verdict", _has_verdicts(tasks), lambda task: tag("td", VERDICTS.get(task.verdict, ""))),
+        ("before", is_compared, lambda task: tag("td", _words(task.other), data_head="before")),
+        ("verdict", _has_verdicts(tasks), lambda task: tag("td", VERDICTS.get(task.verdict, ""), data_head="verdict")),
         ("patch", any(status.values()), lambda task: tag("td", status[task.name])),
         ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
-        ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n")),
+        ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n", data_head="calls")),
         ("time", True, lambda task: tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}")),
-        ("error", any(task.failure for task in tasks), lambda task: tag("td", task.failure)),
+        ("error", any(task.failure for task in tasks), lambda task: tag("td", task.failure, data_head="error")),
         ("why", any(task.why for task in tasks), lambda task: tag("td", shortened(task.why, _MAX_WHY), class_="why")),
-        ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why")),
+        ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why", data_head="failing tests")),
         ("log", has_pages and any(task.log for task in tasks),
          lambda task: tag("td", tag("a", "test log", href=quote(task.log)) if task.log else "")),
     ]  # fmt: skip
     shown = [(head, cell) for head, is_wanted, cell in columns if is_wanted]
-    top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head, _ in shown))
+    top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col", class_="n" if head in ("cost", "calls", "time") else None)
+                    for head, _ in shown))
     rows = [tag("tr", *(cell(task) for _, cell in shown)) for task in tasks]
     whole = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label="all tasks")
@@ -336,8 +337,8 @@ def _errors(tasks: list[Task]) -> Html:
     for task in bad:  # reasons that differ only in numbers count as one; the first one is shown
         groups.setdefault((task.failure, re.sub(r"\d+", "N", task.why)), []).append(task.why)
     most = sorted(groups.items(), key=lambda group: -len(group[1]))[:30]
-    rows: list[list[object]] = [[len(whys), failure, shortened(whys[0], _MAX_WHY)] for (failure, _), whys in most]
-    return table(["tasks", "error", "why"], rows) if rows else Html("")
+    rows: list[list[object]] = [[shortened(whys[0], _MAX_WHY), failure, len(whys)] for (failure, _), whys in most]
+    return table(["why", "error", "tasks"], rows) if rows else Html("")
 
 
 def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
@@ -376,7 +377,8 @@ def render_batch(
     times = _most("longest tasks", [(task.name, task.seconds, f"{task.seconds:.1f} s") for task in tasks])
     outcomes = [plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts], kinds)] if counts else []
     if crossed := _crossed(tasks):
-        outcomes.append(table(crossed[0], crossed[1:], "tasks by the verdict of their run and by their grade"))
+        counted: list[list[object]] = [[name, *map(int, amounts)] for name, *amounts in crossed[1:]]
+        outcomes.append(table(crossed[0], counted, "tasks by the verdict of their run and by their grade"))
     sections = [
         section("outcomes", "Outcomes", *outcomes),
         section("errors", "Why tasks failed", _errors(tasks)),

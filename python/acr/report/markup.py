@@ -42,8 +42,10 @@ def pre(text: str, label: str) -> Html:
 
 
 def table(heads: list[str], rows: Iterable[list[object]], caption: str = "") -> Html:
-    """A table; cells that are numbers are aligned right. A narrow page shows a row as lines, each with its heading."""
-    top = tag("tr", *(tag("th", head, scope="col") for head in heads)) if any(heads) else ""
+    """A table; numbers are aligned right. A narrow page shows a row as lines, each with its heading."""
+    rows = list(rows)
+    kinds = ["n" if any(isinstance(row[at], int) for row in rows) else None for at in range(len(heads))]
+    top = tag("tr", *(tag("th", head, scope="col", class_=kinds[at]) for at, head in enumerate(heads))) if any(heads) else ""
     names = [None, *heads[1:]]
     body = [
         tag("tr", *(tag("td", cell, class_="n" if isinstance(cell, int) else None, data_head=names[at] or None)
