@@ -82,10 +82,11 @@ static void add_failing(GString *text, const AcrTestRun *run)
 
 static void add_run(GString *text, const char *name, const AcrTestRun *run)
 {
+    guint errors = acr_test_run_count(run, ACR_TESTED_ERROR);
     g_string_append_printf(
-        text, "%s: %u passed, %u failed, %u errors, %u skipped, %u failed as expected, in %.1f s",
+        text, "%s: %u passed, %u failed, %u error%s, %u skipped, %u failed as expected, in %.1f s",
         name, acr_test_run_count(run, ACR_TESTED_PASSED),
-        acr_test_run_count(run, ACR_TESTED_FAILED), acr_test_run_count(run, ACR_TESTED_ERROR),
+        acr_test_run_count(run, ACR_TESTED_FAILED), errors, errors == 1 ? "" : "s",
         acr_test_run_count(run, ACR_TESTED_SKIPPED), acr_test_run_count(run, ACR_TESTED_XFAILED),
         (double)run->wall_ms / 1000);
     if (run->exit_code > 0)
@@ -154,8 +155,10 @@ static int report_tests(const AcrRunSpec *spec, const AcrBaseline *baseline,
 {
     bool is_refused = acr_test_comparison_regressions(found) > 0;
     bool runs = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED) > 0;
+    bool is_red = !patched && (acr_test_run_count(&baseline->run, ACR_TESTED_FAILED) > 0 ||
+                               acr_test_run_count(&baseline->run, ACR_TESTED_ERROR) > 0);
     g_autofree char *doubt = patched ? find_doubt(baseline, found) : NULL;
-    int code = is_refused || !runs || doubt ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    int code = is_refused || !runs || is_red || doubt ? ACR_EXIT_NONE : ACR_EXIT_OK;
     if (spec->json) {
         g_autoptr(AcrJson) json = describe_tests(spec, baseline, patched, found);
         return acr_out_exit(acr_out_json(json), code);
@@ -207,7 +210,7 @@ const AcrVerb acr_verb_tests = {
     .takes = ACR_FOR_TESTS,
     .uses_network = true,
     .examples = {{"Report which tests a patch breaks and fixes", "tests --patch patch.diff"}},
-    .exits = "0 a test passes and the patch breaks none, 1 none passes, the patch breaks one, or "
-             "it is unclear",
+    .exits = "0 a test passes and (without a patch) none fails or the patch breaks none, 1 none passes, "
+             "one fails without a patch, the patch breaks one, or it is unclear",
     .run = run_tests_verb,
 };

@@ -77,7 +77,7 @@ def test_exit_codes_are_as_the_skill_says(host: Host, sample_repo: Repo, tmp_pat
     host.run("exec", *repo, "--timeout", "1", "--", "sleep", "60").check(124)
     ended = json.loads(host.run("exec", *repo, "--json", "--", "sh", "-c", "exit 7").check().out)
     assert (ended["exit"], ended["signal"], ended["limit"]) == (7, None, None)
-    host.run("tests", *repo).check()
+    host.run("tests", *repo).check(1)
     wrong = tmp_path / "wrong.diff"
     file = sample_repo.path / "brookbill" / "periods.py"
     file.write_text(file.read_text("utf-8").replace("[self.start, *cuts, self.end]", "[self.start, self.end]"), "utf-8")
