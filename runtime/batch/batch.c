@@ -311,7 +311,7 @@ GPtrArray *acr_batch_unfinished(const char *out, const GPtrArray *instances)
     GPtrArray *left = g_ptr_array_new();
     for (guint i = 0; i < instances->len; i++) {
         g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
-        if (!is_finished(out, instances->pdata[i], &unused))
+        if (!out || !is_finished(out, instances->pdata[i], &unused))
             g_ptr_array_add(left, instances->pdata[i]);
     }
     return left;

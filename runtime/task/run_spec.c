@@ -280,6 +280,9 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         bool is_unused = spec->verb == ACR_FOR_SWE_BENCH && option->type == ACR_OPTION_MODELS &&
                          (spec->sbfl_only || spec->extract_patches);
+        /* the plan of a batch whose tasks are all new does not depend on the folder */
+        is_unused = is_unused || (spec->verb == ACR_FOR_SWE_BENCH && text == &spec->out &&
+                                  spec->dry_run && !spec->shard && !spec->retry_failed);
         if ((option->required & spec->verb) && is_empty && !is_unused)
             return acr_task_refuse(error, "--%s is missing", option->name);
     }

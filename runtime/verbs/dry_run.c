@@ -215,7 +215,7 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
     put_row(text, "grading", "%s%s", spec->grade >= 0 ? "in each task's " : "none (use --grade)",
             spec->grade >= 0 ? graded[spec->grade] : "");
     put_row(text, "writes", "run folders, " ACR_FILE_PREDICTIONS " and " ACR_FILE_SUMMARY " in %s",
-            spec->out);
+            spec->out ? spec->out : "the folder that --out names");
     return g_string_free(text, FALSE);
 }
 

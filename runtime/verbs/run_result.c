@@ -267,6 +267,24 @@ static void tell_result(const AcrRunSpec *spec, const AcrRunResult *result, cons
                                          .result = json});
 }
 
+/* Returns `command` with the placeholder HIGHER as the value of the option `limit`; owned. */
+static char *raise_limit(const char *command, const char *limit)
+{
+    g_auto(GStrv) words = NULL;
+    if (!g_shell_parse_argv(command, NULL, &words, NULL))
+        return g_strdup(command);
+    GString *line = g_string_new(NULL);
+    for (guint i = 0; words[i]; i++) {
+        bool is_value = i > 0 && strcmp(words[i - 1], limit) == 0;
+        bool has_value = g_str_has_prefix(words[i], limit) && words[i][strlen(limit)] == '=';
+        g_autofree char *word = is_value    ? g_strdup("HIGHER")
+                                : has_value ? g_strconcat(limit, "=HIGHER", NULL)
+                                            : acr_shell_word(words[i]);
+        g_string_append_printf(line, "%s%s", i ? " " : "", word);
+    }
+    return g_string_free(line, FALSE);
+}
+
 /* Prints the command that resumes the run, and which limit to raise for it. */
 static void say_how_to_resume(const AcrHost *host, const AcrRunResult *result, const GError *error,
                               AcrConsole *console)
@@ -279,7 +297,9 @@ static void say_how_to_resume(const AcrHost *host, const AcrRunResult *result, c
     const char *when = result->exit_code == ACR_EXIT_ENVIRONMENT ? "once the cause is fixed, " : "";
     g_autofree char *label =
         g_strconcat(when, "to resume", limit ? ", with a higher " : "", limit, NULL);
-    acr_console_command(console, label, host->command ? host->command : "rerun the same command");
+    g_autofree char *raised =
+        host->command && limit ? raise_limit(host->command, limit) : g_strdup(host->command);
+    acr_console_command(console, label, raised ? raised : "rerun the same command");
 }
 
 int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,

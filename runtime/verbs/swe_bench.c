@@ -239,7 +239,7 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
 static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)
 {
     bool is_checked = false;
-    for (guint i = 0; i < instances->len; i++) {
+    for (guint i = 0; spec->out && i < instances->len; i++) {
         const AcrInstance *instance = instances->pdata[i];
         g_autofree char *path =
             g_build_filename(spec->out, instance->instance_id, ACR_FILE_META, NULL);

@@ -351,6 +351,9 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
     host.run(*command, "--grade=environment").one_line(2, *said)
     plan = host.run(*command[:-1], MODEL, "--dry-run", "--task-max-cost", 2, "--max-cost", 9, env=ENV).check()
     assert "at most 2.000000 USD" in plan.out and "1, first task-0; 0 already finished" in plan.out, plan.out
+    at = command.index("--out")
+    plan = host.run(*command[:at], *command[at + 2 : -1], MODEL, "--dry-run", env=ENV).check()
+    assert "preds.jsonl and summary.json in the folder that --out names" in plan.out
     assert not (tmp_path / "out" / "task-0").exists()
     slow = ["--model", "ollama/x", "--base-url", "http://127.0.0.1:9", "--task-max-time", "0.001"]
     assert ": --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err
