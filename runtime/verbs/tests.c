@@ -210,7 +210,6 @@ const AcrVerb acr_verb_tests = {
     .takes = ACR_FOR_TESTS,
     .uses_network = true,
     .examples = {{"Report which tests a patch breaks and fixes", "tests --patch patch.diff"}},
-    .exits = "0 a test passes and (without a patch) none fails or the patch breaks none, 1 none passes, "
-             "one fails without a patch, the patch breaks one, or it is unclear",
+    .exits = "0 no test fails (--patch: it breaks none), 1 one does, none passes, or it is unclear",
     .run = run_tests_verb,
 };

@@ -81,7 +81,10 @@ def test_on_a_narrow_terminal_the_folder_has_its_own_line(state: State, host: Ho
 
 def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None:
     stopped = state.fix("--max-time", "0.001").check(4)
-    assert any("to resume, with a higher --max-time: acr-host run " in line and " --max-time HIGHER " in line for line in stopped.progress)
+    assert any(
+        "to resume, with a higher --max-time: acr-host run " in line and " --max-time HIGHER " in line
+        for line in stopped.progress
+    )
     (row,) = state.rows()
     assert (row["state"], row["verdict"]) == ("unfinished", None)
     assert (

@@ -280,8 +280,10 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
          lambda task: tag("td", tag("a", "test log", href=quote(task.log)) if task.log else "")),
     ]  # fmt: skip
     shown = [(head, cell) for head, is_wanted, cell in columns if is_wanted]
-    top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col", class_="n" if head in ("cost", "calls", "time") else None)
-                    for head, _ in shown))
+    kinds = dict.fromkeys(("cost", "calls", "time"), "n")
+    top = tag(
+        "tr", *(tag("th", tag("button", head, type="button"), scope="col", class_=kinds.get(head)) for head, _ in shown)
+    )
     rows = [tag("tr", *(cell(task) for _, cell in shown)) for task in tasks]
     whole = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label="all tasks")

@@ -45,14 +45,14 @@ def table(heads: list[str], rows: Iterable[list[object]], caption: str = "") -> 
     """A table; numbers are aligned right. A narrow page shows a row as lines, each with its heading."""
     rows = list(rows)
     kinds = ["n" if any(isinstance(row[at], int) for row in rows) else None for at in range(len(heads))]
-    top = tag("tr", *(tag("th", head, scope="col", class_=kinds[at]) for at, head in enumerate(heads))) if any(heads) else ""
+    top = join(tag("th", head, scope="col", class_=kind) for head, kind in zip(heads, kinds)) if any(heads) else ""
     names = [None, *heads[1:]]
     body = [
         tag("tr", *(tag("td", cell, class_="n" if isinstance(cell, int) else None, data_head=names[at] or None)
                     for at, cell in enumerate(row))) for row in rows
     ]  # fmt: skip
     inside = join([tag("caption", caption)] if caption else [])
-    return tag("div", tag("table", inside, tag("thead", top) if top else "", tag("tbody", *body)), class_="scroll", tabindex="0",
+    return tag("div", tag("table", inside, tag("thead", tag("tr", top)) if top else "", tag("tbody", *body)), class_="scroll", tabindex="0",
                role="region", aria_label=caption or "table")  # fmt: skip
 
 
