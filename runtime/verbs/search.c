@@ -187,7 +187,7 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     return out;
 }
 
-/* Says how many callers there are in tests; `n` callers were found elsewhere. */
+/* Says how many callers there are in tests; `n` lines with callers were found elsewhere. */
 static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint n, GError **error)
 {
     g_auto(AcrAnswer) all = {0};
@@ -197,9 +197,7 @@ static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint 
     manner->width = IN_TESTS;
     if (!run_call(self, call, manner, &all, error))
         return false;
-    if (all.places->len > n)
-        acr_verb_say("tests call it in %u more place%s; -t shows them", all.places->len - n,
-                     all.places->len == n + 1 ? "" : "s");
+    acr_search_tell_tests(n, acr_search_matching(&all));
     return true;
 }
 
@@ -219,7 +217,7 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
         self->has_missed = true; /* answer_question will say that the text is a file */
         return ACR_OUT_WRITTEN;
     }
-    guint n = answer.ok && manner->width == IN_CODE ? answer.places->len : 0;
+    guint n = answer.ok && manner->width == IN_CODE ? acr_search_matching(&answer) : 0;
     AcrOut printed = print_answer(self, text, &answer, manner);
     return wrong || tell_tests(self, call, manner, n, error) ? printed : ACR_OUT_FAILED;
 }
@@ -524,7 +522,9 @@ static int answer_input(Search *self, AcrSearchInput *input)
             break;
         if (!self->spec->json && answer_command(self, line, &quits, &out))
             continue;
-        out = self->spec->json ? answer_line(self, line, &error) : answer_typed(self, line, &error);
+        out = self->spec->json && acr_search_is_line(self->calls, line)
+                  ? answer_line(self, line, &error)
+                  : answer_typed(self, line, &error);
     }
     guint left = acr_interrupted(self->host->interrupt) ? acr_search_input_left(input) : 0;
     return end_search(self, out, left, error);
@@ -594,6 +594,6 @@ const AcrVerb acr_verb_search = {
                  {"Find text in files of one name", "search code 'def save(' --in models.py"},
                  {"Make a call as models do",
                   "search --json 'search_method_in_class(\"save\", \"Model\")'"}},
-    .exits = "0 each call found something, 1 a call found nothing, 2 a call is wrong",
+    .exits = "0 each call found something, 1 one found nothing or failed, 2 one is wrong",
     .run = run_search,
 };

@@ -40,6 +40,8 @@ bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unkno
 /* Returns whether the text is the name of a call and its arguments, as in a shell: "name 'a b'
  * 3". */
 bool acr_search_is_plain(const AcrCalls *calls, const char *text);
+/* Returns whether the line is a call in any of these forms, or in words. */
+bool acr_search_is_line(const AcrCalls *calls, const char *line);
 /* Makes the call that `words` express; words[0] is the name of the call. Errors: BAD_CALL of
  * search. */
 bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out,
@@ -117,6 +119,10 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 void acr_search_tell_text(const char *name, const char *where, guint width);
 /* Tells the user that the results come from tests or other files, if only those have results. */
 void acr_search_tell_width(const AcrRunSpec *spec, guint width);
+/* Returns the number of an answer's lines, without context. */
+guint acr_search_matching(const AcrAnswer *answer);
+/* Tells the user how many lines tests have, beyond `before`. */
+void acr_search_tell_tests(guint before, guint after);
 /* Tells the user that no name and no line matches, and suggests what `missed` suggests. */
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 

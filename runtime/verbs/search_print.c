@@ -199,6 +199,21 @@ void acr_search_tell_width(const AcrRunSpec *spec, guint width)
         acr_verb_say("found in no Python file; these are files of other types");
 }
 
+guint acr_search_matching(const AcrAnswer *answer)
+{
+    guint n = 0;
+    for (guint i = 0; answer->lines && i < answer->lines->len; i++)
+        n += !((const AcrShownLine *)g_ptr_array_index(answer->lines, i))->is_context;
+    return n;
+}
+
+void acr_search_tell_tests(guint before, guint after)
+{
+    if (after > before)
+        acr_verb_say("%u more line%s in tests; -t shows %s", after - before,
+                     after - before == 1 ? "" : "s", after - before == 1 ? "it" : "them");
+}
+
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed)
 {
     const char *rest = strchr(missed->output, '\n');

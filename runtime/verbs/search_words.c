@@ -195,6 +195,14 @@ bool acr_search_is_plain(const AcrCalls *calls, const char *text)
     return spec && *rest != '(' && (*rest || !spec->params[0].name || spec->params[0].otherwise);
 }
 
+bool acr_search_is_line(const AcrCalls *calls, const char *line)
+{
+    g_autofree char *word = NULL;
+    const char *rest = NULL;
+    return acr_search_is_call(calls, line, true) || acr_search_is_plain(calls, line) ||
+           acr_search_split_words(line, &word, &rest);
+}
+
 bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out, GError **error)
 {
     const AcrCallSpec *spec = acr_calls_find(calls, words[0]);

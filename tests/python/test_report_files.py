@@ -112,6 +112,15 @@ def test_files_of_any_content_have_a_report(value: Any) -> None:
             assert service.tasks(pack([form.encode(), b"0", b"1", b"4", *pairs, *pairs]))
 
 
+def test_a_run_tells_what_is_charged_beyond_its_answers() -> None:
+    total = {"calls": 3, "cost_microusd": 200, "charged_microusd": 1_500_000, "unknown_cost_calls": 2}
+    run = [b"cost.json", json.dumps({"total": total}).encode()]
+    for form in ("text", "markdown", "html"):
+        told = service.run(pack([form.encode(), b"0", *run])).decode()
+        assert "0.0002 USD and 2 calls of unknown cost, 1.5000 USD charged" in told, form
+    assert json.loads(service.run(pack([b"json", b"0", *run])))["cost"]["charged_microusd"] == 1_500_000
+
+
 def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     files = {f"t{n}/result.json": {"verdict": verdict} for n, verdict in enumerate(["refused", "none", "verified"])}
     files |= {f"t{n}/cost.json": {"total": {"cost_microusd": 1000}} for n in range(3)}

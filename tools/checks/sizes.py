@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_750,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_570,
+    "python/acr": 14_590,
     "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
     "runtime/task": 6_660,
-    "runtime/verbs": 10_150,
+    "runtime/verbs": 10_200,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

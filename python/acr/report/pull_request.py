@@ -8,8 +8,8 @@ import textwrap
 from typing import Any
 
 from acr.report.markdown import block, code, escaped, plain_line
-from acr.report.plain import clip, count_of, line_of, number_of, rows_of, usd, visible
-from acr.report.story import Execution, Run, cost_of
+from acr.report.plain import clip, count_of, line_of, number_of, rows_of, visible
+from acr.report.story import Execution, Run, cost_of, cost_words
 
 MAX_TITLE = 100  # maximum characters of a title
 MAX_BODY = 60_000  # maximum characters of a body; GitHub accepts 65,536
@@ -117,7 +117,7 @@ def _script(run: Run) -> str:
 def _cost(run: Run) -> str:
     names = ["recorded answers" if model.startswith("script:") else code(model) for model in run.models]
     cost, models = cost_of(run), ", ".join(names)
-    used = f"{count_of(cost['calls'], 'model call')}, {usd(cost['cost_microusd'])}"
+    used = f"{count_of(cost['calls'], 'model call')}, {cost_words(cost)}"
     made = f"Written by `acr-host` with {models}: {used}. A person should review it.\n"
     return made if models else "Judged by `acr-host` with the script; no model was used.\n"
 

@@ -22,6 +22,7 @@ from acr.report.story import (
     Execution,
     Run,
     cost_of,
+    cost_words,
     kind_of,
     stage_words,
     status_words,
@@ -37,9 +38,9 @@ def _summary(run: Run) -> Html:
     cost = cost_of(run)
     used = (
         f"{count_of(cost['calls'], 'call')}, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
-        f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
+        f"{cost['output_tokens']:,} out, {cost_words(cost)}"
     )
-    if not run.models and not cost["calls"]:
+    if not run.models and not cost["calls"] and not cost["charged_microusd"]:
         used = "no model was asked"
     badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     lines = [
@@ -311,7 +312,7 @@ def _column(run: Run) -> Html:
     """One of two runs: its verdict, evidence and patch."""
     left, cost = [MAX_DIFF_LINES // 2], cost_of(run)
     seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
-    used = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}, {seconds:.1f} s"
+    used = f"{count_of(cost['calls'], 'call')}, {cost_words(cost)}, {seconds:.1f} s"
     badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     content: list[object] = [tag("h3", run.folder or run.name), tag("p", badge, " ", run.why),
                              tag("p", ", ".join(run.models), "; " * bool(run.models), used, class_="soft"),

@@ -11,7 +11,7 @@ from acr import layout
 from acr.layout import numbers
 from acr.report import journal
 from acr.report.parse_diff import FileDiff, parse
-from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
+from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, text_of, usd
 
 MAX_PATCH = 400_000  # characters
 MAX_TESTS = 20  # maximum tests of a kind that are named
@@ -319,5 +319,17 @@ def run_of(files: dict[str, bytes]) -> Run:
 def cost_of(run: Run) -> dict[str, int]:
     """The usage and cost of the run."""
     total = member(run.cost, "total")
-    names = ("calls", "input_tokens", "cached_tokens", "written_tokens", "output_tokens", "cost_microusd", "retries")
+    names = (
+        *("calls", "input_tokens", "cached_tokens", "written_tokens", "output_tokens", "cost_microusd", "retries"),
+        *("unknown_cost_calls", "charged_microusd"),
+    )
     return {name: number_of(member(total, name)) for name in names}
+
+
+def cost_words(cost: dict[str, int]) -> str:
+    """What the answers cost, and what counts against ceilings if that is more."""
+    unknown, charged = cost["unknown_cost_calls"], cost["charged_microusd"]
+    known = "cost unknown" if unknown and unknown == cost["calls"] else usd(cost["cost_microusd"])
+    if 0 < unknown < cost["calls"]:
+        known += f" and {count_of(unknown, 'call')} of unknown cost"
+    return known + (f", {usd(charged)} charged" if charged > cost["cost_microusd"] else "")

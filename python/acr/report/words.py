@@ -10,7 +10,7 @@ from acr.report.batch_page import grade_of
 from acr.report.junit import Case
 from acr.report.markdown import block, code
 from acr.report.plain import count_of, line_of, rows_of, usd, visible
-from acr.report.story import RESULTS, SCRIPT_VERDICTS, Run, cost_of, stage_words, status_words
+from acr.report.story import RESULTS, SCRIPT_VERDICTS, Run, cost_of, cost_words, stage_words, status_words
 
 MAX_COMMENT_DIFF = 40_000  # characters
 
@@ -55,7 +55,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     ]
     rows += [("changed", line_of(file.path)) for file in run.files[:50]]
     so_far = usd(sum(sums[2] for sums in run.journal.stages.values())) + " so far"
-    spent = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}" if run.cost else so_far
+    spent = f"{count_of(cost['calls'], 'call')}, {cost_words(cost)}" if run.cost else so_far
     rows.append(("cost", spent if run.models or cost["calls"] else ""))
     return [(name, value) for name, value in rows if value]
 
