@@ -162,6 +162,9 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
     for (guint i = 0; i + 1 < python->links->len; i += 2)
         acr_helper_words(spec->argv, "--symlink", python->links->pdata[i + 1],
                          python->links->pdata[i], NULL);
+    if (python->path) /* Debian has only python3, but people and guides write `python` */
+        acr_helper_words(spec->argv, "--symlink", python->path, ACR_SANDBOX_PROGRAMS "/python",
+                         NULL);
 }
 
 /* Mounts ".git" with a separate overlay, so that changes to ".git" disappear after the command,

@@ -210,7 +210,8 @@ void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecu
 {
     const AcrSandboxPython *python = &sandbox->python;
     g_autofree char *bin = python->path ? g_path_get_dirname(python->path) : g_strdup("/usr/bin");
-    g_ptr_array_add(out, g_strdup_printf("PATH=%s:/usr/local/bin:/usr/bin:/bin", bin));
+    g_ptr_array_add(
+        out, g_strdup_printf("PATH=%s:/usr/local/bin:/usr/bin:/bin:" ACR_SANDBOX_PROGRAMS, bin));
     g_ptr_array_add(out, g_strdup_printf("HOME=%s", home));
     acr_helper_words(out, "LANG=C.UTF-8", "TMPDIR=/tmp", "USER=sandbox",
                      "PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", NULL);

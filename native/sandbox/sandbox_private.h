@@ -5,6 +5,9 @@
 #include "sandbox/helper_spec.h"
 #include "sandbox/sandbox.h"
 
+/* Last folder of PATH in a sandbox of bubblewrap; has the program `python`. */
+#define ACR_SANDBOX_PROGRAMS "/run/acr-host"
+
 /* ---- Errors (error.c): acr_sandbox_fail and acr_sandbox_fail_errno set an error and return false
  * ---- */
 

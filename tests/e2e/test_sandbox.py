@@ -68,6 +68,14 @@ def test_a_program_that_is_not_there(sandbox: Sandbox, repo: Path) -> None:
 
 
 @usually_in("bubblewrap")
+def test_python_is_there_without_a_number(sandbox: Sandbox, repo: Path) -> None:
+    """Debian has only python3."""
+    limit_of(sandbox, "plain", "podman", "dockerd", why="the programs are those of the machine or the image")
+    row = sandbox.json(repo, "--", "python", "-c", "import sys; print(sys.version_info >= (3, 6))")
+    assert (row["exit"], row["stdout"]) == (0, "True\n"), row
+
+
+@usually_in("bubblewrap")
 def test_a_file_that_cannot_be_run(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "./README")["exit"] == 126
 
