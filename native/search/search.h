@@ -192,6 +192,10 @@ typedef struct {
                        * files */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
+/* Finds the lines that define the classes and functions of the one file that `file` matches. !ok: it
+ * matches no Python file, or several, or the file has no definitions. Errors: those of a search. */
+bool acr_search_outline(AcrSearch *search, const char *file, AcrAnswer *out,
+                        GError **error) ACR_MUST_USE;
 /* Returns the name of an indexed file that is nearest to that of `path`; borrowed, or NULL. */
 const char *acr_search_nearest_file(const AcrSearch *search, const char *path);
 /* Returns whether a class, function or method has the last part of the dotted name `name`. */

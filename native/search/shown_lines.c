@@ -134,3 +134,30 @@ bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error)
     }
     return true;
 }
+
+bool acr_search_outline(AcrSearch *search, const char *file, AcrAnswer *out, GError **error)
+{
+    AcrContent *content;
+    AcrReply reply = {.search = search};
+    g_auto(AcrFileMatch) files = {0};
+    acr_file_match_init(&files, search, file);
+    AcrMatch match = {.entry =
+                          files.entries->len == 1 ? g_array_index(files.entries, gsize, 0) : 0};
+    gint32 number = files.entries->len == 1 ? search->file_of_entry[match.entry] : -1;
+    out->places = g_ptr_array_new();
+    out->lines = g_ptr_array_new_with_free_func(free_line);
+    out->notes = g_strdup("");
+    if (number < 0)
+        return true;
+    if (!acr_search_content(search, match.entry, &content, error))
+        return false;
+    const AcrIndexFile *held = acr_index_file(search->index, (gsize)number);
+    for (guint32 i = 0; content && i < held->n_symbols; i++) {
+        const AcrSymbol *symbol = acr_index_symbol(search->index, held->first_symbol + i);
+        match.line = symbol->def;
+        if (ACR_KIND(symbol->kind) & ACR_DEFINITIONS)
+            add_shown_line(&reply, &match, out->lines->len, content, out);
+    }
+    out->ok = out->lines->len > 0;
+    return true;
+}

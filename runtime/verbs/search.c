@@ -304,7 +304,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
     if (!named.is_found && is_bare && (is_file || !strchr(name, '.'))) {
         self->has_missed = true;
         if (!is_file) /* otherwise answer_question will say that the name is a file */
-            acr_search_tell_nothing(name, &named.missed);
+            acr_search_tell_nothing(name, manner->spec, &named.missed);
         return ACR_OUT_WRITTEN;
     }
     if (!named.is_found)
@@ -332,22 +332,41 @@ static AcrOut ask_question(Search *self, const AcrQuestion *question, const AcrR
     return answer_call(self, text, &call, NULL, &manner, error);
 }
 
+/* Shows the definitions of a file named without a text; false if `name` is no file with any. */
+static bool show_file(Search *self, const char *name, const AcrRunSpec *spec, AcrOut *out,
+                      GError **error)
+{
+    const Manner manner = {.spec = spec, .is_words = true};
+    g_auto(AcrAnswer) outline = {0};
+    bool is_read = spec->json || spec->in_file ||
+                   acr_search_outline(self->workspace->search, name, &outline, error);
+    if (!is_read || outline.ok)
+        *out = is_read ? print_for_people(self, &outline, &manner) : ACR_OUT_FAILED;
+    return !is_read || outline.ok;
+}
+
 static AcrOut answer_question(Search *self, const AcrQuestion *question, const AcrRunSpec *spec,
                               GError **error)
 {
     AcrRunSpec asked = *spec; /* borrows the members of `spec` */
-    bool had_missed = self->has_missed;
+    AcrOut out = ACR_OUT_WRITTEN;
+    const char *text = question->text;
+    bool had_missed = self->has_missed,
+         is_name = strcmp(question->word, ACR_SEARCH_NAME) == 0 && g_str_has_suffix(text, ".py");
     asked.in_file = question->where ? question->where : spec->in_file;
+    if (is_name && show_file(self, text, &asked, &out, error))
+        return out;
     self->has_missed = false;
-    AcrOut out = ask_question(self, question, &asked, error);
+    out = ask_question(self, question, &asked, error);
     if (self->has_missed && !asked.in_file && strcmp(question->word, "line") != 0 &&
-        acr_search_has_file(self->workspace->search, question->text))
-        acr_verb_say("no class, function or line is named '%s'; it is a file, folder or module: "
-                     "write FILE:1-20 to see lines of a file, or TEXT FILE to search a file",
-                     question->text);
-    else if (self->has_missed && self->is_prompt && strchr(question->text, ' '))
-        acr_verb_say("'%s' was searched for as one text, because its last word is not a file",
-                     question->text);
+        acr_search_has_file(self->workspace->search, text)) {
+        if (show_file(self, text, &asked, &out, error))
+            self->has_missed = false;
+        else
+            acr_search_tell_file(text);
+    } else if (self->has_missed && self->is_prompt && strchr(text, ' ')) {
+        acr_search_tell_one_text(text);
+    }
     self->has_missed = self->has_missed || had_missed;
     return out;
 }
@@ -530,24 +549,6 @@ static int answer_input(Search *self, AcrSearchInput *input)
     return end_search(self, out, left, error);
 }
 
-/* Checks the arguments as far as possible before the repository is opened. */
-static bool check_request(const AcrRunSpec *spec, GError **error)
-{
-    char **words = spec->arguments;
-    g_auto(AcrCall) call = {0};
-    bool is_pattern = acr_search_is_text(spec),
-         is_word = words[0] && acr_search_is_word(words[0]) &&
-                   (words[1] || !(is_pattern || spec->fixed_strings));
-    if (words[0] ? !*words[0] : spec->in_file || is_pattern)
-        return acr_task_refuse(error, "give a name or a text to search for");
-    if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
-        return acr_task_refuse(error,
-                               "choose one of --json, --files-with-matches, --count and --vimgrep");
-    const char *word = is_word ? words[0] : "code";
-    return !(is_word || is_pattern) ||
-           acr_search_word_call(word, words[is_word], spec, &call, error);
-}
-
 static int run_search(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -565,7 +566,7 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         g_autofree char *list = acr_search_list(calls);
         return acr_out_exit(spec->json ? acr_out_json(json) : acr_out_text(list), ACR_EXIT_OK);
     }
-    if (!check_request(spec, &error))
+    if (!acr_search_check_request(spec, &error))
         return acr_verb_usage("%s", error->message);
     if ((!words[0] && !acr_search_input_open(host->interrupt, &input, &error)) ||
         !acr_repository_open(host, spec, &workspace, &error) ||

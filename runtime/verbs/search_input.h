@@ -66,6 +66,8 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
 /* Checks that each place matches a file. Errors: USAGE of task (names the first other place). */
 bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunSpec *spec,
                              GError **error) ACR_MUST_USE;
+/* Checks the arguments as far as possible before the repository is opened. Errors: USAGE of task. */
+bool acr_search_check_request(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
@@ -123,8 +125,12 @@ void acr_search_tell_width(const AcrRunSpec *spec, guint width);
 guint acr_search_matching(const AcrAnswer *answer);
 /* Tells the user how many lines tests have, beyond `before`. */
 void acr_search_tell_tests(guint before, guint after);
+/* Tells the user that a text that was not found names a file, folder or module. */
+void acr_search_tell_file(const char *name);
+/* Tells the user that several words were one text. */
+void acr_search_tell_one_text(const char *text);
 /* Tells the user that no name and no line matches, and suggests what `missed` suggests. */
-void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
+void acr_search_tell_nothing(const char *name, const AcrRunSpec *spec, const AcrAnswer *missed);
 
 /* ---- Lines (search_input.c) ---- */
 

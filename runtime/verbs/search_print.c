@@ -214,12 +214,24 @@ void acr_search_tell_tests(guint before, guint after)
                      after - before == 1 ? "" : "s", after - before == 1 ? "it" : "them");
 }
 
-void acr_search_tell_nothing(const char *name, const AcrAnswer *missed)
+void acr_search_tell_file(const char *name)
+{
+    acr_verb_say("no class, function or line is named '%s'; it is a file, folder or module: write "
+                 "FILE:1-20 to see lines of a file, or TEXT FILE to search a file",
+                 name);
+}
+
+void acr_search_tell_one_text(const char *text)
+{
+    acr_verb_say("'%s' was searched for as one text, because its last word is not a file", text);
+}
+
+void acr_search_tell_nothing(const char *name, const AcrRunSpec *spec, const AcrAnswer *missed)
 {
     const char *rest = strchr(missed->output, '\n');
     acr_verb_say("no class or function is named '%s', and no line contains it; try a part of the "
-                 "name, or -i to ignore case",
-                 name);
+                 "name%s",
+                 name, spec->any_case ? "" : ", or -i to ignore case");
     print_told(rest ? rest + 1 : "");
 }
 

@@ -322,6 +322,23 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunS
     return true;
 }
 
+bool acr_search_check_request(const AcrRunSpec *spec, GError **error)
+{
+    char **words = spec->arguments;
+    g_auto(AcrCall) call = {0};
+    bool is_pattern = acr_search_is_text(spec),
+         is_word = words[0] && acr_search_is_word(words[0]) &&
+                   (words[1] || !(is_pattern || spec->fixed_strings));
+    if (words[0] ? !*words[0] : spec->in_file || is_pattern)
+        return acr_task_refuse(error, "give a name or a text to search for");
+    if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
+        return acr_task_refuse(error,
+                               "choose one of --json, --files-with-matches, --count and --vimgrep");
+    const char *word = is_word ? words[0] : "code";
+    return !(is_word || is_pattern) ||
+           acr_search_word_call(word, words[is_word], spec, &call, error);
+}
+
 /* Returns whether a typed word is an option, and not part of a text, such as "->". */
 static bool is_typed_option(const char *word)
 {

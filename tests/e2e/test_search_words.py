@@ -161,6 +161,8 @@ TEST = {
         ("code Box( --vimgrep --tests", "tests/test_box.py:6:9:        Box().put(1)\n"),
         ("method test_put --tests --limit 1 --vimgrep", "tests/test_box.py:5:5:    def test_put(self):\n"),
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
+        ("box.py", "app/box.py:1:class Box:\napp/box.py:2:    def put(self, x):\napp/box.py:6:def put(x):\n"),
+        ("app/shelf.py -c", "app/shelf.py:1\n"),
         ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("callers Box --vimgrep", "kinds.py:4:14:def use(box: Box) -> None:\n"),
         ("callers Use.end --vimgrep", "use.py:9:14:        self.end()\napp/end.py:1:3:x.end()\n"),
@@ -240,7 +242,7 @@ def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[s
         ("zz/", "no line contains 'zz/', and there is no such folder"),
         ("native.begin app/", "'native.begin' is not in app/; 1 other Python file contains it (leave out app/ to"),
         ("doc/raw.bin:1-2", "doc/raw.bin is a binary file."),
-        ("app/box.py", "'app/box.py'; it is a file, folder or module: write FILE:1-20 to see lines"),
+        ("doc/", "'doc/'; it is a file, folder or module: write FILE:1-20 to see lines"),
     ],
 )
 def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Make, word: str, said: str) -> None:
