@@ -197,10 +197,9 @@ bool acr_search_is_plain(const AcrCalls *calls, const char *text)
 
 bool acr_search_is_line(const AcrCalls *calls, const char *line)
 {
-    g_autofree char *word = NULL;
+    g_autofree char *word = NULL, *name = name_of_call(line); /* the call may be cut off */
     const char *rest = NULL;
-    return acr_search_is_call(calls, line, true) || acr_search_is_plain(calls, line) ||
-           acr_search_split_words(line, &word, &rest);
+    return name || acr_search_is_plain(calls, line) || acr_search_split_words(line, &word, &rest);
 }
 
 bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out, GError **error)
