@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "batch/batch.h"
 #include "layout/layout.h"
 #include "task/cost.h"
 
@@ -310,6 +311,10 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
         /* round, because repeated addition is inexact */
         ACR_JSON("seconds", acr_json_new_double(floor(all.seconds * 1000 + 0.5) / 1000)),
         ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
+    g_autofree char *out = g_path_get_dirname(summary->path);
+    gint64 charged = acr_batch_charged(out, "");
+    acr_json_set_int(totals, "charged_microusd",
+                     MAX(charged, MAX(acr_microusd(all.cost.charged_pico), 0)));
     acr_json_set(json, "tasks", tasks);
     acr_json_set(json, "totals", totals);
     g_autofree char *text = acr_json_print_pretty(json);
@@ -340,8 +345,8 @@ char *acr_batch_summary_text(const AcrBatchSummary *summary)
 {
     g_autoptr(AcrJson) statuses = count_by(summary, true, "status");
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%-12s %6s %12s %12s %11s\n", "status", "tasks", "USD charged",
-                           "tokens", "time");
+    g_string_append_printf(text, "%-12s %6s %12s %12s %11s\n", "status", "tasks", "USD", "tokens",
+                           "time");
     for (const AcrJson *at = acr_json_first(statuses); at; at = acr_json_next(at)) {
         Sum sum = sum_of(summary, true, "status", acr_json_key(at));
         add_sum_line(text, acr_json_key(at), &sum);

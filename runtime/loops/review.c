@@ -182,7 +182,8 @@ static AcrReviewEvent do_judge(Driver *driver)
     if (!read_review(driver, answer)) {
         acr_loops_note(work->run, "the review cannot be parsed: %s", driver->problem);
         if (driver->machine.invalid + 1 == ACR_REVIEW_TRIES)
-            acr_step_unproved(work, "no review could be parsed in %d tries", ACR_REVIEW_TRIES);
+            acr_step_unproved(work, "no review could be used in %d tries: %s", ACR_REVIEW_TRIES,
+                              driver->problem);
         return ACR_REVIEW_ON_INVALID;
     }
     return save_review(driver) ? decide_review(driver) : event_of(driver, ACR_STEP_FAILED, 0);

@@ -418,6 +418,8 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
     if (meta)
         acr_json_set_bool(about, "search_history",
                           acr_json_get_bool(meta, "search_history", false));
+    acr_json_set_int(about, "charged_microusd",
+                     acr_json_get_int(acr_json_get(summary, "totals"), "charged_microusd", 0));
     acr_json_set_string(about, "dataset", dataset);
     acr_json_set_string(about, "run_id", run_id);
     g_autofree char *whole = run_id ? evaluation_path(dir, run_id) : NULL,

@@ -72,15 +72,21 @@ static double add_estimate(GString *text, const AcrJson *plan, guint tasks)
     return typical * 1e6;
 }
 
-static void add_loops(GString *text, const AcrJson *loops)
+/* `has_reviews`: scripts run, and a reviewer judges each patch */
+static void add_loops(GString *text, const AcrJson *loops, bool has_reviews)
 {
     gint64 attempts = acr_json_get_int(loops, "attempts", 0),
-           samples = acr_json_get_int(loops, "samples", 1);
+           samples = acr_json_get_int(loops, "samples", 1),
+           tries = acr_json_get_int(loops, "tries", 0);
+    g_autofree char *reviews =
+        has_reviews ? g_strdup_printf("; up to %d reviews, each of which may ask for another patch",
+                                      ACR_REVIEW_ROUNDS)
+                    : g_strdup("");
     put_row(text, "loops",
             "at most %" G_GINT64_FORMAT " attempt%s, each with %" G_GINT64_FORMAT
-            " retrieval rounds and %" G_GINT64_FORMAT " answers of the patch writer",
-            attempts, attempts == 1 ? "" : "s", acr_json_get_int(loops, "rounds", 0),
-            acr_json_get_int(loops, "tries", 0));
+            " retrieval rounds; %" G_GINT64_FORMAT " answer%s for each patch%s",
+            attempts, attempts == 1 ? "" : "s", acr_json_get_int(loops, "rounds", 0), tries,
+            tries == 1 ? "" : "s", reviews);
     if (samples > 1)
         put_row(text, "samples", "up to %" G_GINT64_FORMAT " candidates, one is chosen", samples);
 }
@@ -149,7 +155,9 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     add_models(text, plan);
     double estimate = add_estimate(text, plan, 1);
     add_cost(text, acr_json_get(plan, "limits"), estimate);
-    add_loops(text, acr_json_get(plan, "loops"));
+    add_loops(text, acr_json_get(plan, "loops"),
+              acr_json_get_bool(acr_json_get(plan, "code"), "runs", false) &&
+                  spec->verify != ACR_VERIFY_NEVER);
     add_code(text, spec, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
             spec->apply ? "the run folder and, unless the patch is refused, the working tree"
@@ -203,7 +211,7 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
     add_models(text, plan);
     double estimate = add_estimate(text, plan, left->len);
     add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"), estimate);
-    add_loops(text, acr_json_get(plan, "loops"));
+    add_loops(text, acr_json_get(plan, "loops"), spec->verify != ACR_VERIFY_NEVER);
     put_row(text, "sandbox", "%s",
             spec->verify == ACR_VERIFY_NEVER && !spec->validate
                 ? "none: no code runs (--verify=never)"

@@ -156,6 +156,9 @@ def test_a_server_that_only_fails_pauses_the_batch(
     line = f"{charged / 1e6:.6f} USD charged ({charged / 1e6:.6f} USD of it for calls without an answer)"
     assert (charged > 0) == (line in paused.progress) == bool(status)
     assert any(re.match(rf"failed +3 +{charged / 1e6:.6f} ", told) for told in paused.progress), paused.err
+    totals = json.loads((tmp_path / "out" / "summary.json").read_text())["totals"]
+    told = json.loads(run_host("report", tmp_path / "out", "--json").check().out)
+    assert totals["charged_microusd"] == told["charged_microusd"] == charged
     (tmp_path / "out" / "summary.json").unlink()
     state = json.loads(run_host("watch", tmp_path / "out", "--once", "--json").out)
     assert state["spent"]["charged_microusd"] == charged

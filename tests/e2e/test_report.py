@@ -230,7 +230,7 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     ]
     assert 'tests="6" failures="3" errors="2"' in run_host("report", first, "-f", "junit").check().out
     assert "6 tasks" in run_host("report", first, "-f", "markdown").check().out
-    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 12
+    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 13
     check_table(run_host, first)
 
 

@@ -284,7 +284,9 @@ def test_a_reviewer_that_never_can_be_read_leaves_the_patch_unverified(case: Cas
     lines = [*without("review", STRAIGHT), *[line("review", "Hm.")] * (REVIEW_TRIES + 1)]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
-    assert verified(result) == f"no (no review could be parsed in {REVIEW_TRIES} tries)"
+    assert (
+        verified(result) == f"no (no review could be used in {REVIEW_TRIES} tries: the answer contains no JSON object)"
+    )
     assert len(case.asked("review")) == REVIEW_TRIES and case.files("review_*") == []
 
 

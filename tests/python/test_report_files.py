@@ -126,6 +126,9 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     files |= {f"t{n}/cost.json": {"total": {"cost_microusd": 1000}} for n in range(3)}
     fields = [part for name, value in files.items() for part in (name.encode(), json.dumps(value).encode())]
     assert b"1 refused, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
+    about = json.dumps({"charged_microusd": 5000}).encode()  # of it 2000 for a task that was killed
+    told = service.tasks(pack([b"text", b"0", b"0", b"7", *fields, b"(about)", about]))
+    assert told.endswith(b"\n0.0030 USD for answers, 0.0050 USD charged\n")
     summary = json.dumps({"tasks": [{"instance_id": "t1", "status": "interrupted"}]}).encode()
     told = service.tasks(pack([b"text", b"0", b"0", b"7", *fields, b"summary.json", summary]))
     assert b"1 refused, 1 interrupted, 1 verified\n" in told

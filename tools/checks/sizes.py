@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_780,
     "native/spectrum": 180,
     "native/vcs": 6_690,
-    "python/acr": 14_590,
+    "python/acr": 14_600,
     "python/acr_host": 460,
     "python/examples": 280,
     "runtime": 220,

@@ -339,8 +339,8 @@ def _errors(tasks: list[Task]) -> Html:
     for task in bad:  # reasons that differ only in numbers count as one; the first one is shown
         groups.setdefault((task.failure, re.sub(r"\d+", "N", task.why)), []).append(task.why)
     most = sorted(groups.items(), key=lambda group: -len(group[1]))[:30]
-    rows: list[list[object]] = [[shortened(whys[0], _MAX_WHY), failure, len(whys)] for (failure, _), whys in most]
-    return table(["why", "error", "tasks"], rows) if rows else Html("")
+    rows: list[list[object]] = [[shortened(whys[0] or failure, _MAX_WHY), len(whys)] for (failure, _), whys in most]
+    return table(["why", "tasks"], rows) if rows else Html("")
 
 
 def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
@@ -370,8 +370,7 @@ def render_batch(
     of tasks not begun, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     kinds = [kind_of(name) for name, _ in _counts(tasks)]
-    total, charged = (sum(costs) for costs in ([task.cost for task in tasks], [_charged(task) for task in tasks]))
-    price = usd(total) + (f" for answers, {usd(charged)} charged" if charged > total else "")
+    price = _price(tasks, about)
     said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}; {price}{_rate(tasks)}"
     filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
@@ -422,7 +421,8 @@ def _markdown_table(rows: list[list[str]]) -> str:
 def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
     """Models, data set and evaluation, a line for each task, then the totals."""
     lines = [*_aligned(_table_of(tasks, is_compared)), *_aligned(_crossed(tasks))]
-    ends = [f"{_sums(tasks)}{_rate(tasks)}", _not_begun(about), _compared(tasks)[0] if is_compared else ""]
+    spent = _price(tasks, about) if _charged_in_all(tasks, about) else ""
+    ends = [f"{_sums(tasks)}{_rate(tasks)}", spent, _not_begun(about), _compared(tasks)[0] if is_compared else ""]
     return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
 
 
@@ -453,7 +453,7 @@ def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[s
         **made,
         "counts": dict(_counts(tasks)),
         "cost_microusd": sum(t.cost for t in tasks),
-        "charged_microusd": sum(map(_charged, tasks)),
+        "charged_microusd": _charged_in_all(tasks, about),
         "tasks": rows,
         "not_begun": member(about, "not_begun") or [],
     }
@@ -462,6 +462,16 @@ def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[s
 def _charged(task: Task) -> int:
     """What the task's calls count against ceilings, in micro-USD."""
     return max(task.cost, number_of(task.spent.get("charged_microusd")))
+
+
+def _charged_in_all(tasks: list[Task], about: object) -> int:
+    """The same for a batch, which also counts calls that a kill cut off, for which no task has an answer."""
+    return max(sum(map(_charged, tasks)), number_of(member(about, "charged_microusd")))
+
+
+def _price(tasks: list[Task], about: object) -> str:
+    total, charged = sum(task.cost for task in tasks), _charged_in_all(tasks, about)
+    return usd(total) + (f" for answers, {usd(charged)} charged" if charged > total else "")
 
 
 _AMOUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "charged_microusd")
