@@ -20,14 +20,6 @@ char *acr_batch_note_path(const char *part, const char *name)
     return g_build_filename(shared, name, NULL);
 }
 
-gint64 acr_batch_charged(const char *out, const char *part)
-{
-    const AcrFolder folder = {.path = (char *)out};
-    g_autofree char *name = acr_batch_note_path(part, ACR_FILE_LEDGER);
-    g_autoptr(GBytes) bytes = acr_folder_read_file(&folder, name, ACR_JSON_FILE_MAX_BYTES, NULL);
-    return bytes ? CLAMP(acr_microusd(acr_ledger_text_spent(bytes)), 0, MOST) : 0;
-}
-
 void acr_batch_note_write(const AcrBatchNote *note)
 {
     AcrJson *tasks = acr_json_new_array(), *running = acr_json_new_array();

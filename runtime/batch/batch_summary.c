@@ -5,10 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "batch/batch.h"
 #include "layout/layout.h"
 #include "task/cost.h"
+#include "task/run_folder.h"
 
+#define MOST_MICROUSD (1ll << 45) /* so that the sums of all tasks stay below 2^63 */
 #define WARN_TASKS 3u /* minimum number of tasks without compared tests for the warning */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
@@ -295,6 +296,15 @@ static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const ch
             acr_json_set_int(json, value, acr_json_get_int(json, value, 0) + 1);
     }
     return json;
+}
+
+gint64 acr_batch_charged(const char *out, const char *part)
+{
+    const AcrFolder folder = {.path = (char *)out};
+    g_autofree char *shared = acr_batch_shared_dir(part),
+                    *name = g_build_filename(shared, ACR_FILE_LEDGER, NULL);
+    g_autoptr(GBytes) bytes = acr_folder_read_file(&folder, name, ACR_JSON_FILE_MAX_BYTES, NULL);
+    return bytes ? CLAMP(acr_microusd(acr_ledger_text_spent(bytes)), 0, MOST_MICROUSD) : 0;
 }
 
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
