@@ -97,23 +97,17 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
     return is_paged ? acr_out_paged(text->str) : acr_out_safe(text->str);
 }
 
-/* Returns whether the results are printed without their context. */
-static bool is_list(const AcrRunSpec *spec)
-{
-    return spec->files_only || spec->counts_only || spec->vimgrep;
-}
-
 static bool is_for_person(const Manner *manner)
 {
     const AcrRunSpec *spec = manner->spec;
-    return !spec->json && (manner->is_words || is_list(spec) || isatty(STDOUT_FILENO));
+    return !spec->json && (manner->is_words || acr_search_is_list(spec) || isatty(STDOUT_FILENO));
 }
 
 static bool run_call(Search *self, const AcrCall *call, const Manner *manner, AcrAnswer *out,
                      GError **error)
 {
     const AcrRunSpec *spec = manner->spec;
-    bool is_person = is_for_person(manner), is_bare = !is_person || is_list(spec);
+    bool is_person = is_for_person(manner), is_bare = !is_person || acr_search_is_list(spec);
     acr_search_set_mode(
         self->workspace->search,
         (AcrSearchMode){.lines = is_person,
@@ -479,7 +473,9 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     g_autoptr(GError) reason = NULL;
     g_auto(GStrv) words = NULL;
     g_auto(AcrQuestion) question = {0};
-    if (acr_search_is_call(self->calls, line, false) || acr_search_is_plain(self->calls, line))
+    if (self->spec->json ? acr_search_is_line(self->calls, line)
+                         : acr_search_is_call(self->calls, line, false) ||
+                               acr_search_is_plain(self->calls, line))
         return answer_line(self, line, error);
     AcrRunSpec asked = *self->spec; /* borrows the members of the spec and of `options` */
     AcrOut out = ACR_OUT_FAILED;
@@ -497,6 +493,10 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     if (!is_mistake(reason)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return ACR_OUT_FAILED;
+    }
+    if (self->spec->json) { /* each line gets an object */
+        g_auto(Manner) manner = {.spec = self->spec};
+        return answer_call(self, line, NULL, reason->message, &manner, error);
     }
     acr_verb_say("%s", reason->message);
     self->has_missed = true;
@@ -541,9 +541,7 @@ static int answer_input(Search *self, AcrSearchInput *input)
             break;
         if (!self->spec->json && answer_command(self, line, &quits, &out))
             continue;
-        out = self->spec->json && acr_search_is_line(self->calls, line)
-                  ? answer_line(self, line, &error)
-                  : answer_typed(self, line, &error);
+        out = answer_typed(self, line, &error);
     }
     guint left = acr_interrupted(self->host->interrupt) ? acr_search_input_left(input) : 0;
     return end_search(self, out, left, error);

@@ -111,6 +111,8 @@ AcrJson *acr_search_answer_json(const char *call, const AcrAnswer *answer) ACR_M
 void acr_search_keep_range(AcrAnswer *answer, guint from, guint to);
 /* Prints an answer as models see it, with an empty line before all but the first. */
 AcrOut acr_search_print_plain(const char *output, bool is_first);
+/* Returns whether the results are printed without their context. */
+bool acr_search_is_list(const AcrRunSpec *spec);
 /* Prints the results in the form that the options select. Notes, or that there are no results, go
  * to stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,

@@ -266,6 +266,11 @@ void acr_search_append_answer(AcrAnswer *into, AcrAnswer *from)
     into->notes = g_strconcat(notes, from->notes, NULL);
 }
 
+bool acr_search_is_list(const AcrRunSpec *spec)
+{
+    return spec->files_only || spec->counts_only || spec->vimgrep;
+}
+
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out)
 {
@@ -291,7 +296,7 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
         put_files(&self, limit);
     else
         shortened = put_results(&self, limit, in_full);
-    bool is_list = spec->vimgrep || spec->files_only || spec->counts_only;
+    bool is_list = acr_search_is_list(spec);
     tell_about(answer, is_list || !last ? 0 : last->place + 1, limit, is_list ? 0 : shortened);
 }
 

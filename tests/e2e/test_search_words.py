@@ -315,8 +315,10 @@ def test_a_pipe_has_the_words_of_the_prompt(host: Host, repo: Repo) -> None:
     answered = host.run("search", "--repo", repo, "--json", input=lines).check(1).rows()
     assert [row["call"] for row in answered][1::2] == ["class Box", 'search_method("put")']
     assert [row["ok"] for row in answered] == [False, True, False, True]
-    cut = host.run("search", "--repo", repo, "--json", input="put(5\n").check(1).rows()
-    assert (cut[0]["call"], cut[0]["failed"]) == ("put(5", True), "a call, not a text"
+    wrong = host.run("search", "--repo", repo, "--json", input="put(5\nput --nope\n-i class Box\n").check(1).rows()
+    assert [(row["call"], row["failed"]) for row in wrong] == [
+        ("put(5", True), ("put --nope", True), ("-i class Box", True),
+    ]  # fmt: skip
 
 
 def test_whole_words_are_emphasised(host: Host, repo: Repo) -> None:
