@@ -11,8 +11,6 @@
 #include "task/cost.h"
 
 #define NOTE ACR_FILE_LIVE /* name of the note in the shared folder of each shard or batch */
-/* maximum of amounts in notes, so that the sums of all tasks stay below 2^63 */
-#define MOST (1ll << 45)
 
 char *acr_batch_note_path(const char *part, const char *name)
 {
@@ -120,7 +118,7 @@ static guint take_rows(Reader *reader, GHashTable *wanted)
 static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
 {
     const char *id = acr_json_get_string(task, "task");
-    gint64 begun_ms = bounded_number(task, "begun_ms", MOST);
+    gint64 begun_ms = bounded_number(task, "begun_ms", ACR_BATCH_MOST);
     if (!id || !acr_name_is_safe(id, NULL) || !g_hash_table_remove(ended, id))
         return;
     g_autofree char *inside = g_build_filename(reader->name, id, NULL);
@@ -154,23 +152,23 @@ static void take_tasks(Reader *reader)
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
-    gint64 left_ms = bounded_number(left, "ms", MOST);
+    gint64 left_ms = bounded_number(left, "ms", ACR_BATCH_MOST);
     if (reader->part->state == ACR_PART_OVER || left_ms < 0)
         return;
     state->left_ms = MAX(state->left_ms, left_ms);
-    state->left_microusd =
-        MAX(state->left_microusd, 0) + MAX(bounded_number(left, "cost_microusd", MOST), 0);
+    state->left_microusd = MAX(state->left_microusd, 0) +
+                           MAX(bounded_number(left, "cost_microusd", ACR_BATCH_MOST), 0);
 }
 
 static void take_ceilings(Reader *reader, guint parts)
 {
     AcrBatchState *state = reader->state;
     const AcrJson *ceilings = acr_json_get(reader->note, "ceilings");
-    gint64 microusd = bounded_number(ceilings, "cost_microusd", MOST),
-           tokens = bounded_number(ceilings, "tokens", MOST);
+    gint64 microusd = bounded_number(ceilings, "cost_microusd", ACR_BATCH_MOST),
+           tokens = bounded_number(ceilings, "tokens", ACR_BATCH_MOST);
     state->ceiling.cost_microusd = microusd < 0 ? -1 : microusd * parts;
     state->ceiling.tokens = tokens < 0 ? -1 : tokens * parts;
-    state->max_ms = parts > 1 ? ACR_UNSET : bounded_number(ceilings, "ms", MOST);
+    state->max_ms = parts > 1 ? ACR_UNSET : bounded_number(ceilings, "ms", ACR_BATCH_MOST);
 }
 
 static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *process)

@@ -9,7 +9,6 @@
 #include "task/cost.h"
 #include "task/run_folder.h"
 
-#define MOST_MICROUSD (1ll << 45) /* so that the sums of all tasks stay below 2^63 */
 #define WARN_TASKS 3u /* minimum number of tasks without compared tests for the warning */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
@@ -304,7 +303,7 @@ gint64 acr_batch_charged(const char *out, const char *part)
     g_autofree char *shared = acr_batch_shared_dir(part),
                     *name = g_build_filename(shared, ACR_FILE_LEDGER, NULL);
     g_autoptr(GBytes) bytes = acr_folder_read_file(&folder, name, ACR_JSON_FILE_MAX_BYTES, NULL);
-    return bytes ? CLAMP(acr_microusd(acr_ledger_text_spent(bytes)), 0, MOST_MICROUSD) : 0;
+    return bytes ? CLAMP(acr_microusd(acr_ledger_text_spent(bytes)), 0, ACR_BATCH_MOST) : 0;
 }
 
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)

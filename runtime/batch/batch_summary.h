@@ -15,12 +15,15 @@
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
+/* maximum of amounts in notes and ledgers, so that the sums of all tasks stay below 2^63 */
+#define ACR_BATCH_MOST (1ll << 45)
+
 /* The summary: {"date": when the last task ended, "dataset", "models",
  *  "options": {given options that affect results},
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
  *             "seconds", "cost": SUM}],
- *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.
- * A SUM is as in cost.json. The tasks are in the order of the data set. */
+ *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM,
+ *             "charged_microusd"}}. A SUM is as in cost.json. The tasks are in the order of the data set. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if the file is damaged. */
