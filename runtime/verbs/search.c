@@ -354,7 +354,7 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     out = ask_question(self, question, &asked, error);
     if (self->has_missed && !asked.in_file && strcmp(question->word, "line") != 0 &&
         acr_search_has_file(self->workspace->search, text)) {
-        if (show_file(self, text, &asked, &out, error))
+        if (!is_name && show_file(self, text, &asked, &out, error))
             self->has_missed = false;
         else
             acr_search_tell_file(text);
@@ -413,8 +413,7 @@ static AcrOut answer_plain(Search *self, GError **error)
 static AcrOut answer_words(Search *self, char *const *words, GError **error)
 {
     g_auto(AcrQuestion) question = {0};
-    acr_search_question(self->workspace->search, words, self->spec, &question);
-    acr_search_question_from_root(self->paths, self->workspace->search, &question);
+    acr_search_question(self->workspace->search, self->paths, words, self->spec, &question);
     acr_search_set_mode(self->workspace->search, (AcrSearchMode){.globs = true});
     if (!acr_search_check_places(self->workspace->search, question.where, self->spec, error))
         return ACR_OUT_FAILED;
@@ -481,10 +480,9 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     AcrOut out = ACR_OUT_FAILED;
     if (acr_search_typed_words(&acr_verb_search, line, &options, &words, &reason)) {
         asked.in_file = NULL;
-        acr_run_spec_override(&asked, &options);
-        acr_search_question(self->workspace->search, words, &asked, &question);
-        acr_search_question_from_root(self->paths, self->workspace->search, &question);
         acr_search_from_root(self->paths, self->workspace->search, &options.in_file);
+        acr_run_spec_override(&asked, &options);
+        acr_search_question(self->workspace->search, self->paths, words, &asked, &question);
         asked.in_file = options.in_file ? options.in_file : self->spec->in_file;
         out = answer_question(self, &question, &asked, &reason);
     }

@@ -50,6 +50,14 @@ bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *o
  * a part of the line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
 
+/* The current folder in the repository (search_paths.c). */
+typedef struct {
+    char *root;   /* the repository's folder if the current folder is in it, or NULL; owned */
+    char *folder; /* the current folder relative to it, with a slash at the end; NULL: equal;
+                          * owned */
+    GStringChunk *shown; /* paths of answers; owned */
+} AcrSearchPaths;
+
 /* A question of a person. Its word is a word that begins a call, or ACR_SEARCH_NAME if only a name
  * was given. */
 #define ACR_SEARCH_NAME "name"
@@ -60,9 +68,10 @@ typedef struct {
 } AcrQuestion;
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
-/* Makes a question of words: [WORD] TEXT [WHERE]..., at least one word; --in adds to WHERE. */
-void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
-                         AcrQuestion *out);
+/* Makes a question of words: [WORD] TEXT [WHERE]..., at least one word; --in, whose places must be
+ * relative to the repository, adds to WHERE. */
+void acr_search_question(AcrSearch *search, const AcrSearchPaths *paths, char *const *words,
+                         const AcrRunSpec *spec, AcrQuestion *out);
 /* Checks that each place matches a file. Errors: USAGE of task (names the first other place). */
 bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunSpec *spec,
                              GError **error) ACR_MUST_USE;
@@ -80,12 +89,6 @@ AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
 
 /* ---- Paths for people (search_paths.c) ---- */
 
-typedef struct {
-    char *root;   /* the repository's folder if the current folder is in it, or NULL; owned */
-    char *folder; /* the current folder relative to it, with a slash at the end; NULL: equal;
-                          * owned */
-    GStringChunk *shown; /* paths of answers; owned */
-} AcrSearchPaths;
 /* `workdir`: the folder of the repository, or NULL. */
 void acr_search_paths_init(AcrSearchPaths *paths, const char *workdir);
 void acr_search_paths_clear(AcrSearchPaths *paths);

@@ -266,8 +266,8 @@ static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out
     }
 }
 
-void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
-                         AcrQuestion *out)
+void acr_search_question(AcrSearch *search, const AcrSearchPaths *paths, char *const *words,
+                         const AcrRunSpec *spec, AcrQuestion *out)
 {
     bool has_word = words[1] && acr_search_is_word(words[0]);
     char *const *where = words + (has_word ? 2 : 1);
@@ -285,7 +285,9 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
     } else {
         guess_question(search, words[0], out);
     }
+    acr_search_question_from_root(paths, search, out);
     g_autofree char *places = g_strjoinv("\n", (char **)where);
+    acr_search_from_root(paths, search, &places);
     if (*where && !out->where)
         out->where = spec->in_file ? g_strconcat(places, "\n", spec->in_file, NULL)
                                    : g_steal_pointer(&places);

@@ -252,13 +252,14 @@ def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Ma
 
 def test_paths_are_relative_to_the_current_folder(host: Host, make_repo: Make) -> None:
     """Those of answers and arguments; of two files of one name, the one below the folder is meant."""
-    repo = make_repo(FILES | TEST | {"tests/use.py": "a = 1\n", "b.py": "", "app/b.py": "\n"})
+    repo = make_repo(FILES | TEST | {"tests/use.py": "a = 1\n", "b.py": "", "app/b.py": "zed\n", "app/app/b.py": ""})
     for folder, words, shown in (
         ("app", "Box", BOX.replace("app/", "")),
         ("app", "code put( .. -l", "box.py\nshelf.py\n../tests/test_box.py\n"),
         ("app", "code put( . -l", "box.py\nshelf.py\n"),
         ("app", f"end( {repo.path}/use.py", "../use.py:9:        self.end()\n"),
-        ("app", "b.py:1-3", "b.py:1:\n"),
+        ("app", "b.py:1-3", "b.py:1:zed\n"),
+        ("app", "code zed box.py -g b.py -l", "b.py\n"),
         ("tests", "../app/box.py:1-2", BOX.replace("app/", "../app/")),
         ("tests", "code a -g use.py -c", "use.py:1\n"),
         (".", "code a -g ./tests -c", "tests/test_box.py:2\ntests/use.py:1\n"),
