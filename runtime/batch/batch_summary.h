@@ -23,7 +23,7 @@ const char *acr_batch_status(const AcrRunResult *result);
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
  *             "seconds", "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM,
- *             "charged_microusd"}}. A SUM is as in cost.json. The tasks are in the order of the data set. */
+ *             "charged_microusd"}}. A SUM is as in cost.json. Tasks are in the data set's order. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if the file is damaged. */

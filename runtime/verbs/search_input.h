@@ -96,9 +96,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchPaths, acr_search_paths_clear)
 /* Makes places (owned; one on each line; may be NULL) relative to the repository that are relative
  * to the current folder or absolute. Those that name no file there remain as they are. */
 void acr_search_from_root(const AcrSearchPaths *paths, AcrSearch *search, char **places);
-/* Does the same for the places and the file of a question. */
-void acr_search_question_from_root(const AcrSearchPaths *paths, AcrSearch *search,
-                                   AcrQuestion *question);
 /* Makes the paths of an answer's lines relative to the current folder. They live as long as
  * `paths`. */
 void acr_search_paths_show(const AcrSearchPaths *paths, AcrAnswer *answer);

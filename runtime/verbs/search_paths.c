@@ -53,18 +53,6 @@ void acr_search_from_root(const AcrSearchPaths *paths, AcrSearch *search, char *
     *places = g_strjoinv("\n", parts);
 }
 
-void acr_search_question_from_root(const AcrSearchPaths *paths, AcrSearch *search,
-                                   AcrQuestion *question)
-{
-    AcrSearchLines lines;
-    acr_search_from_root(paths, search, &question->where);
-    if (strcmp(question->word, "line") != 0 || !acr_search_word_lines(question->text, &lines))
-        return;
-    g_autofree char *text = question->text, *file = g_strndup(text, lines.file_len);
-    acr_search_from_root(paths, search, &file);
-    question->text = g_strconcat(file, text + lines.file_len, NULL);
-}
-
 void acr_search_paths_show(const AcrSearchPaths *paths, AcrAnswer *answer)
 {
     const char *here = paths->folder;

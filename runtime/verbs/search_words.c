@@ -266,6 +266,18 @@ static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out
     }
 }
 
+/* Makes the places and the file of a question relative to the repository. */
+static void use_root(const AcrSearchPaths *paths, AcrSearch *search, AcrQuestion *question)
+{
+    AcrSearchLines lines;
+    acr_search_from_root(paths, search, &question->where);
+    if (strcmp(question->word, "line") != 0 || !acr_search_word_lines(question->text, &lines))
+        return;
+    g_autofree char *text = question->text, *file = g_strndup(text, lines.file_len);
+    acr_search_from_root(paths, search, &file);
+    question->text = g_strconcat(file, text + lines.file_len, NULL);
+}
+
 void acr_search_question(AcrSearch *search, const AcrSearchPaths *paths, char *const *words,
                          const AcrRunSpec *spec, AcrQuestion *out)
 {
@@ -285,7 +297,7 @@ void acr_search_question(AcrSearch *search, const AcrSearchPaths *paths, char *c
     } else {
         guess_question(search, words[0], out);
     }
-    acr_search_question_from_root(paths, search, out);
+    use_root(paths, search, out);
     g_autofree char *places = g_strjoinv("\n", (char **)where);
     acr_search_from_root(paths, search, &places);
     if (*where && !out->where)
