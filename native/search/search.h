@@ -196,8 +196,9 @@ void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
  * matches no Python file, or several, or the file has no definitions. Errors: those of a search. */
 bool acr_search_outline(AcrSearch *search, const char *file, AcrAnswer *out,
                         GError **error) ACR_MUST_USE;
-/* Returns the name of an indexed file that is nearest to that of `path`; borrowed, or NULL. */
-const char *acr_search_nearest_file(const AcrSearch *search, const char *path);
+/* Returns the indexed file or folder with the path nearest to `path`; otherwise the nearest name of
+ * a file; owned, or NULL. */
+char *acr_search_nearest_path(const AcrSearch *search, const char *path);
 /* Returns whether a class, function or method has the last part of the dotted name `name`. */
 bool acr_search_defines(const AcrSearch *search, const char *name);
 /* Returns the dotted name `name` as definitions spell its last two parts, ignoring case, and as it

@@ -195,13 +195,43 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
     }
 }
 
-const char *acr_search_nearest_file(const AcrSearch *search, const char *path)
+/* Returns the name in the folder `parent` ("" or "DIR/") that is `part` or nearest to it; owned, or
+ * NULL. */
+static char *nearest_child(const AcrSearch *search, const char *parent, const char *part)
 {
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        const char *path = acr_index_file(search->index, i)->path;
+        if (!g_str_has_prefix(path, parent))
+            continue;
+        g_autofree char *name =
+            g_strndup(path + strlen(parent), strcspn(path + strlen(parent), "/"));
+        if (strcmp(name, part) == 0)
+            return g_steal_pointer(&name);
+        if (!names->len || strcmp(names->pdata[names->len - 1], name) != 0)
+            g_ptr_array_add(names, g_steal_pointer(&name));
+    }
+    g_ptr_array_add(names, NULL);
+    return g_strdup(acr_nearest_name(part, (const char *const *)names->pdata));
+}
+
+char *acr_search_nearest_path(const AcrSearch *search, const char *path)
+{
+    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+    g_autoptr(GString) nearest = g_string_new(NULL);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; parts[i] && *parts[i]; i++) {
+        g_autofree char *child = nearest_child(search, nearest->str, parts[i]);
+        if (!child)
+            break;
+        g_string_append_printf(nearest, "%s%s", child, parts[i + 1] ? "/" : "");
+        if (!parts[i + 1] || !*parts[i + 1])
+            return g_strdup(nearest->str);
+    }
     for (gsize i = 0; i < acr_index_n_files(search->index); i++)
         g_ptr_array_add(names, (char *)base_name(acr_index_file(search->index, i)->path));
     g_ptr_array_add(names, NULL);
-    return acr_nearest_name(base_name(path), (const char *const *)names->pdata);
+    return g_strdup(acr_nearest_name(base_name(path), (const char *const *)names->pdata));
 }
 
 bool acr_search_defines(const AcrSearch *search, const char *name)

@@ -274,7 +274,7 @@ static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *nam
             !ask_name(self, "method", names[i], manner, named, error))
             return false;
     manner->is_exact = false;
-    return named->is_found || manner->spec->in_file || acr_search_is_text(manner->spec) ||
+    return named->is_found || manner->spec->in_file ||
            ask_name(self, is_class ? "class" : "method", name, manner, named, error);
 }
 
@@ -342,22 +342,26 @@ static bool show_file(Search *self, const char *name, const AcrRunSpec *spec, Ac
 static AcrOut answer_question(Search *self, const AcrQuestion *question, const AcrRunSpec *spec,
                               GError **error)
 {
+    AcrSearch *search = self->workspace->search;
     AcrRunSpec asked = *spec; /* borrows the members of `spec` */
     AcrOut out = ACR_OUT_WRITTEN;
     const char *text = question->text;
-    bool had_missed = self->has_missed,
-         is_name = strcmp(question->word, ACR_SEARCH_NAME) == 0 && g_str_has_suffix(text, ".py");
+    bool had_missed = self->has_missed, has_file = acr_search_has_file(search, text),
+         is_file = !strchr(text, ' ') && g_str_has_suffix(text, ".py"),
+         is_name = is_file && strcmp(question->word, ACR_SEARCH_NAME) == 0;
     asked.in_file = question->where ? question->where : spec->in_file;
     if (is_name && show_file(self, text, &asked, &out, error))
         return out;
-    self->has_missed = false;
-    out = ask_question(self, question, &asked, error);
-    if (self->has_missed && !asked.in_file && strcmp(question->word, "line") != 0 &&
-        acr_search_has_file(self->workspace->search, text)) {
+    self->has_missed = is_name && !has_file && !spec->json && !acr_search_defines(search, text);
+    if (!self->has_missed)
+        out = ask_question(self, question, &asked, error);
+    if (self->has_missed && has_file && !asked.in_file && strcmp(question->word, "line") != 0) {
         if (!is_name && show_file(self, text, &asked, &out, error))
             self->has_missed = false;
         else
             acr_search_tell_file(text);
+    } else if (self->has_missed && is_file && !has_file) {
+        acr_search_tell_nearest(search, text);
     } else if (self->has_missed && self->is_prompt && strchr(text, ' ')) {
         acr_search_tell_one_text(text);
     }

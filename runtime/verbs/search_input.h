@@ -129,6 +129,8 @@ guint acr_search_matching(const AcrAnswer *answer);
 void acr_search_tell_tests(guint before, guint after);
 /* Tells the user that a text that was not found names a file, folder or module. */
 void acr_search_tell_file(const char *name);
+/* Tells the user that no file has that path, and names the nearest one. */
+void acr_search_tell_nearest(const AcrSearch *search, const char *path);
 /* Tells the user that several words were one text. */
 void acr_search_tell_one_text(const char *text);
 /* Tells the user that no name and no line matches, and suggests what `missed` suggests. */

@@ -174,11 +174,19 @@ static char *without_tags(const char *told)
     return g_strdup(text->str);
 }
 
-static void print_told(const char *told)
+/* Says what an answer tells: its first line as a message of the verb, and the others below it. */
+static void say_told(const char *told)
 {
     g_autofree char *text = without_tags(told);
+    char *rest = strchr(text, '\n');
+    if (rest)
+        *rest++ = '\0';
+    if (text[0] && g_ascii_islower(text[1]))
+        text[0] = g_ascii_tolower(text[0]);
     if (*text)
-        acr_verb_tell("%s%s", text, g_str_has_suffix(text, "\n") ? "" : "\n");
+        acr_verb_say("%s", text);
+    if (rest && *rest)
+        acr_verb_tell("%s%s", rest, g_str_has_suffix(rest, "\n") ? "" : "\n");
 }
 
 void acr_search_tell_text(const char *name, const char *where, guint width)
@@ -221,6 +229,13 @@ void acr_search_tell_file(const char *name)
                  name);
 }
 
+void acr_search_tell_nearest(const AcrSearch *search, const char *path)
+{
+    g_autofree char *nearest = acr_search_nearest_path(search, path);
+    acr_verb_say("no file matches '%s'%s%s%s", path, nearest ? "; did you mean '" : "",
+                 nearest ? nearest : "", nearest ? "'?" : "");
+}
+
 void acr_search_tell_one_text(const char *text)
 {
     acr_verb_say("'%s' was searched for as one text, because its last word is not a file", text);
@@ -228,17 +243,18 @@ void acr_search_tell_one_text(const char *text)
 
 void acr_search_tell_nothing(const char *name, const AcrRunSpec *spec, const AcrAnswer *missed)
 {
-    const char *rest = strchr(missed->output, '\n');
-    acr_verb_say("no class or function is named '%s', and no line contains it; try a part of the "
-                 "name%s",
-                 name, spec->any_case ? "" : ", or -i to ignore case");
-    print_told(rest ? rest + 1 : "");
+    const char *nearest = strchr(missed->output, '\n');
+    g_autofree char *told = g_strdup_printf(
+        "no class or function is named '%s', and no line contains it; try a part "
+        "of the name%s%s",
+        name, spec->any_case ? "" : ", or -i to ignore case", nearest ? nearest : "");
+    say_told(told);
 }
 
 /* Prints notes about the results on stderr. */
 static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
 {
-    print_told(answer->notes ? answer->notes : "");
+    say_told(answer->notes ? answer->notes : "");
     if (n > limit)
         acr_verb_say("%u of %u results are shown; --limit N shows more", limit, n);
     else if (shortened)
@@ -276,7 +292,7 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 {
     if (!answer->lines) { /* nothing was found, or the answer has no code */
         if (!answer->ok)
-            return print_told(answer->output);
+            return say_told(answer->output);
         g_autofree char *told = without_tags(answer->output);
         g_string_append_printf(out, "%s\n", told);
         return tell_about(answer, 0, 0, 0);

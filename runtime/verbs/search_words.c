@@ -311,8 +311,13 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunS
     const char *first_word = spec->arguments[0];
     g_auto(GStrv) places = g_strsplit(where ? where : "", "\n", -1);
     for (guint i = 0; places[i]; i++) {
-        if (acr_search_has_file(search, places[i]))
+        if (acr_search_has_file(search, places[i])) {
+            if (g_ascii_isupper(places[i][0]) && acr_search_defines(search, places[i]))
+                acr_verb_say("only files that match '%s' are searched; search for one name at a "
+                             "time",
+                             places[i]);
             continue;
+        }
         if (spec->with_tests && (strcmp(first_word, "py") == 0 || strcmp(places[i], "py") == 0))
             return acr_task_refuse(error,
                                    "no file matches '%s'; -t takes no type: it adds tests to "
@@ -320,9 +325,10 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const AcrRunS
                                    places[i]);
         bool is_name = strchr(places[i], '.') && acr_search_defines(search, places[i]),
              is_path = strchr(places[i], '/') || (strchr(places[i], '.') && !is_name);
-        const char *meant = is_path ? acr_search_nearest_file(search, places[i])
-                            : acr_search_defines(search, first_word) ? NULL
-                                                                     : nearest_word(first_word);
+        bool is_first = !is_path && !acr_search_defines(search, first_word);
+        g_autofree char *meant = is_path    ? acr_search_nearest_path(search, places[i])
+                                 : is_first ? g_strdup(nearest_word(first_word))
+                                            : NULL;
         if (meant)
             return acr_task_refuse(error, "no file matches '%s'; did you mean '%s'%s?", places[i],
                                    meant, is_path ? "" : " as the first word");

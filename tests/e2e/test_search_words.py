@@ -93,7 +93,12 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     assert "app' is a folder of the repository" in told.err and "app/box.py" in told.out
     assert "app/box.py" in host.run("search", "--repo", str(repo), "-n", "-F", "Box").check().out
     host.run("search", "--repo", str(repo), "-F", "-e", "Box").check(2)
-    assert "Found no file none.py" in host.run("search", "--repo", str(repo), "none.py:1-5").check(1).err
+    assert (
+        "acr-host search: found no file none.py" in host.run("search", "--repo", str(repo), "none.py:1-5").check(1).err
+    )
+    host.run("search", "--repo", str(repo), "boxx.py").one_line(1, "no file matches 'boxx.py'; did you mean 'box.py'?")
+    assert "named 'pvt'" in (missed := host.run("search", "--repo", str(repo), "-i", "pvt").check(1).err), missed
+    assert "method Box.put" in missed, "the nearest names follow with every option"
     assert "lines.\n" in (told := host.run("search", "--repo", str(repo), "app/box.py:90-99").check(1).err), told
     assert len(host.run("search", "--repo", str(repo), "app/box.py:3-99").check().out.splitlines()) > 1
 
@@ -119,6 +124,8 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["-e", "["], "cannot search for '[': it is not a valid pattern"),
         ([""], "give a name or a text to search for"),
         (["put", "boxes.py"], "no file matches 'boxes.py'; did you mean 'box.py'?"),
+        (["put", "app/boxes.py"], "no file matches 'app/boxes.py'; did you mean 'app/box.py'?"),
+        (["put", "ap/"], "no file matches 'ap/'; did you mean 'app/'?"),
         (["lint", "nope.py"], "no file matches 'nope.py'; give one"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
         (["uses", "Box.put"], "no file matches 'Box.put'; did you mean 'callers' as the first word?"),

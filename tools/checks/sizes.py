@@ -27,7 +27,7 @@ BUDGETS = {
     "native/money": 1_810,
     "native/patch": 8_280,
     "native/sandbox": 6_960,
-    "native/search": 6_780,
+    "native/search": 6_820,
     "native/spectrum": 180,
     "native/vcs": 6_690,
     "python/acr": 14_600,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
     "runtime/task": 6_660,
-    "runtime/verbs": 10_230,
+    "runtime/verbs": 10_270,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
