@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from dataclasses import replace
 from importlib.util import find_spec
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from acr import extensions, imports
@@ -26,6 +26,8 @@ from acr.extensions import ChangedFile, Event, Patch, Place, Repo, Symbol, Veto
 ASKS = 5  # ACR_PEER_ASKS
 GROUP = "acr_host.extensions"
 MAX_PARAMS = 4
+# The arguments that acr-host passes to the functions of each kind, except search calls.
+PASSED = {"check": "patch", "on": "event", "parser": "log", "localiser": "repo, issue", "source": "reference"}
 MAX_HOOKS = 50  # ACR_EXTENSION_MAX_HOOKS
 MAX_NAME = 64
 MAX_TEXT = 64 * 1024  # maximum characters of an answer, or of the reason why a patch is wrong
@@ -128,12 +130,14 @@ def _load() -> dict[str, Any]:
         raise Unusable(f"the file {wanted}; acr-host has version {extensions.API}")
     functions = list({id(value): value for value in vars(module).values() if _hook(value)}.values())
     own = [_hook(function) for function in extensions.marked if function.__module__ == module.__name__]
-    _check_hooks([_hook(function) for function in functions], own)
-    _state["functions"] = {_hook(function): function for function in functions}
+    kinds = [_hook(function) for function in functions]
+    _check_hooks(kinds, own)
+    for function, (kind, _) in zip(functions, kinds):
+        _check_signature(function, kind)
+    _state["functions"] = dict(zip(kinds, functions))
     _state["tests"] = {
         name: value for name, value in vars(module).items() if name.startswith("test_") and inspect.isfunction(value)
     }
-    kinds = [_hook(function) for function in functions]
     return {
         "version": _shown_value(getattr(module, "__version__", "")),
         "calls": [_described(function) for function in functions if _hook(function)[0] == "call"],
@@ -159,21 +163,28 @@ def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> No
         if not name.isprintable() or len(name) > MAX_NAME:
             raise Unusable(f"the name {name[:MAX_NAME]!r} must be printable and have at most {MAX_NAME} characters")
         if times > 1 or (kind, name) not in hooks:
-            why = (
-                f"{times} functions of its kind ({kind}) have that name"
-                if times > 1
-                else "no global name of the file refers to it"
-            )
+            twice = f"{times} functions of its kind ({kind}) have that name"
+            why = twice if times > 1 else "no global name of the file refers to it"
             raise Unusable(f"acr-host would never call the function {name}: {why}")
     for kind, number in Counter(kind.partition(":")[0] for kind, _ in hooks).items():
         if number > MAX_HOOKS:
             raise Unusable(f"the file has {number} functions of one kind ({kind}); at most {MAX_HOOKS} are allowed")
 
 
+def _check_signature(function: Any, kind: str) -> None:
+    """Check that the function takes what acr-host passes; `_described` checks search calls."""
+    passed = PASSED.get(kind.partition(":")[0])
+    try:
+        if passed and isinstance(function, FunctionType):
+            inspect.signature(function, follow_wrapped=False).bind(*passed.split())
+    except TypeError as error:
+        raise Unusable(f"the {kind} function must be `def {function.__name__}({passed})`: {error}") from None
+
+
 def _described(function: Any) -> dict[str, Any]:
     taken = list(inspect.signature(function).parameters.values())
-    if not taken or taken[0].annotation in (str, int, "str", "int") or taken[0].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise Unusable(f"the first argument of the call {function.__name__} must be `repo`")
+    if not taken or taken[0].annotation in (str, int, "str", "int") or taken[0].kind > inspect.Parameter.VAR_POSITIONAL:
+        raise Unusable(f"the first argument of the call {function.__name__} must be `repo`: `def name(repo, a: str)`")
     params = taken[1:]
     if len(params) > MAX_PARAMS:
         raise Unusable(

@@ -1,4 +1,4 @@
-"""Extensions: what they add to runs, `search` and `mcp`; thirty broken or hostile extensions; replays without extensions."""
+"""Extensions: what they add to runs, `search` and `mcp`; forty broken or hostile extensions; replays without extensions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "same_name": (HEAD + "a = patch_check(lambda patch: None)\nb = patch_check(lambda patch: None)\n", "would never call the function <lambda>: 2 functions of its kind (check) have that name"),
     "odd_name": (HEAD + "@log_parser('a\\n\\x1b[2J')\ndef f(log):\n    pass\n", r"the name 'a\n\x1b[2J' must be printable and have at most 64 characters"),
     "many": (HEAD + "for i in range(51):\n    globals()[f'f{i}'] = log_parser(f'f{i}')(lambda log: {})\n", "the file has 51 functions of one kind (parser); at most 50 are allowed"),
-    "no_repo": (HEAD + "@search_call\ndef f(a: str):\n    'F.'\n    return a\n", "first argument of the call f must be `repo`"),
+    "signature": (HEAD + "@patch_check\ndef f(patch, name):\n    pass\n", "the check function must be `def f(patch)`: missing a required argument: 'name'"),
     "setting": (HEAD + "S = setting('s', ['a'])\n", "must be a str, int, float or bool, not list"),
     "interrupt": (HEAD + "raise KeyboardInterrupt\n", "KeyboardInterrupt"),
 }  # fmt: skip
@@ -79,7 +79,7 @@ BAD_CHECKS: dict[str, tuple[str, str]] = {
     "check_hangs": (HEAD + "@patch_check\ndef f(patch):\n    time.sleep(1000)\n", "the call took longer than 2 s"),
 }  # fmt: skip
 # One for each way in which loading ends: an exception, the process's end, a limit, what the file lacks or declares.
-FEW = "syntax raises ends hangs memory not_text no_module of_the_repo garbage redefined many interrupt".split()
+FEW = "syntax raises ends hangs memory not_text no_module of_the_repo garbage redefined signature interrupt".split()
 # With sanitizers there is no limit on memory.
 BROKEN = {
     name: case for name, case in (AT_LOAD | IN_A_RUN | BAD_CHECKS).items() if not SANITIZED or case[1] != "MemoryError"

@@ -27,11 +27,7 @@ MISSING = {
 # In Python's own style, a traceback takes a fraction of the time that pytest needs to quote the source of each function.
 MAX_QUOTED = 20  # number of failures whose tracebacks quote whole functions
 _failures = []  # ids of failing tests
-KINDS = {
-    "?": {"nargs": "?", "action": "append", "const": True},
-    "*": {"action": "append"},
-    "=": {"action": "store"},
-}
+KINDS = {"?": {"nargs": "?", "action": "append", "const": True}, "*": {"action": "append"}, "=": {"action": "store"}}
 
 
 def pytest_addoption(parser):

@@ -12,10 +12,7 @@ import sys
 import threading
 
 TOOL, NAME = 3, "acr"  # a tool number that neither debuggers nor coverage tools use
-IMPORTING = (
-    "_call_with_frames_removed",
-    "exec_module",
-)  # functions of importlib and pytest that run a module's code
+IMPORTING = ("_call_with_frames_removed", "exec_module")  # functions of importlib and pytest that run a module's code
 NOT_WANTED, IMPORTED, SCRIPT = 0, 1, 2  # answers to the C side in place of a File's address
 OPTIMIZED = 1  # this flag is set only for the code of functions
 
