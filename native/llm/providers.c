@@ -101,19 +101,20 @@ static bool refuse_name(const char *name, GError **error)
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
         names[i] = providers[i]->name;
     g_autofree char *known = g_strjoinv(", ", (char **)names),
-                    *prefix = g_strndup(name, slash ? (gsize)(slash - name) : 0),
+                    *prefix = g_strndup(name, strcspn(name, "/")),
                     *shown = acr_redact_line(name, NULL, 200);
     const char *near = acr_nearest_name(prefix, names);
+    bool is_near = near && strcmp(near, prefix) != 0;
+    g_autofree char *hint = is_near ? g_strdup_printf(" (did you mean '%s'?)", near) : g_strdup("");
     if (!slash || slash == name || !slash[1])
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "cannot tell the provider of model '%s'; write PROVIDER/NAME, such as "
+                    "cannot tell the provider of model '%s'%s; write PROVIDER/NAME, such as "
                     "'openai/gpt-4.1' (providers: %s), or script:FILE",
-                    shown, known);
+                    shown, hint, known);
     else
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' names an unknown provider%s%s%s; known are: %s, and script:FILE",
-                    shown, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
-                    known);
+                    "model '%s' names an unknown provider%s; known are: %s, and script:FILE", shown,
+                    hint, known);
     return false;
 }
 

@@ -107,19 +107,24 @@ static bool read_list(Set *set, const char *text, gsize len, GError **error)
     return list != NULL;
 }
 
-static gint find_instance(const GPtrArray *rows, const char *id)
+char **acr_dataset_ids(const GPtrArray *rows)
 {
-    for (guint i = 0; i < rows->len; i++)
-        if (strcmp(((const AcrInstance *)rows->pdata[i])->instance_id, id) == 0)
-            return (gint)i;
-    return -1;
+    char **ids = rows ? g_new0(char *, rows->len + 1) : NULL;
+    for (guint i = 0; rows && i < rows->len; i++)
+        ids[i] = g_strdup(((const AcrInstance *)rows->pdata[i])->instance_id);
+    return ids;
 }
 
 bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *only, GError **error)
 {
-    for (guint i = 0; only[i]; i++)
-        if (find_instance(rows, only[i]) < 0)
-            return refuse(error, "'%s' has no instance '%s'", path, only[i]);
+    g_auto(GStrv) ids = acr_dataset_ids(rows);
+    const char *const *known = (const char *const *)ids;
+    for (guint i = 0; only[i]; i++) {
+        const char *near = acr_nearest_name(only[i], known);
+        if (!g_strv_contains(known, only[i]))
+            return refuse(error, "'%s' has no instance '%s'%s%s%s", path, only[i],
+                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
     for (guint i = rows->len; i-- > 0;)
         if (!g_strv_contains(only, ((AcrInstance *)rows->pdata[i])->instance_id))
             g_ptr_array_remove_index(rows, i);

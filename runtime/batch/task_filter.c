@@ -97,14 +97,6 @@ bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **e
     return true;
 }
 
-char **acr_dataset_ids(const GPtrArray *rows)
-{
-    char **ids = rows ? g_new0(char *, rows->len + 1) : NULL;
-    for (guint i = 0; rows && i < rows->len; i++)
-        ids[i] = g_strdup(id_of(rows, i));
-    return ids;
-}
-
 /* Shuffles the rows. The same seed gives the same order on every machine. */
 static void shuffle(GPtrArray *rows, gint64 seed)
 {

@@ -177,8 +177,8 @@ def test_given_instances_leave_other_lines_alone(
     assert sorted(ids(out)) == sorted(["else__where-1", GOOD, EMPTY, "brook__bill-4"])
     assert [line for line in predictions(out) if line in first] == first
     assert not (out / GONE).exists()
-    unknown = run_host(*run, "--instance", "no__such-1")
-    unknown.one_line(2, "no__such-1")
+    assert run_host(*run, "--instance", "no__such-1").one_line(2).endswith("has no instance 'no__such-1'")
+    run_host(*run, "--instance", "brok__bill-1").one_line(2, f"'brok__bill-1'; did you mean '{GOOD}'?")
 
 
 def test_again_is_the_same_and_at_once(

@@ -406,6 +406,7 @@ def test_wrong_usage(run_host: RunHost, tmp_path: Path, words: list[str], said: 
         (["--issue-text", "x"], "--issue"),
         (["--model", "nobody/x"], "names an unknown provider; known are"),
         (["--model", "antropic/x"], "names an unknown provider (did you mean 'anthropic'?)"),
+        (["--model", "opnai"], "cannot tell the provider of model 'opnai' (did you mean 'openai'?); write"),
         (["--issue", "fix: total is wrong"], "there is no file 'fix: total is wrong'; give the text of an issue with"),
         (["more"], "'more'"),
     ],
