@@ -141,14 +141,16 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
         "0 better, 0 worse; 0 tasks compared (McNemar's exact p = 1); 3 tasks graded in only one of the folders\n"
     )
     about = json.dumps({"models": ["a/b"], "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
-    status = {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}, "PASS_TO_PASS": {"failure": ["test_old"]}}
+    long = f"test_old[{300 * 'x'}]"
+    status = {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}, "PASS_TO_PASS": {"failure": [long]}}
     failing = {"t0": {"tests_status": status}}
     more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]
     page = service.tasks(pack([b"html", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
     assert "<h1>3 tasks, 1 resolved: a/b, tasks.jsonl, 2024-05-31</h1>" in page
     assert '<td class="n" data-head="unresolved">1</td>' in page  # verdicts by grades
     text = service.tasks(pack([b"text", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
-    assert re.search(r"t0 +unresolved +refused +0.0010 USD +tests fail: test_0, test_1, test_2 and 2", text)
+    why = f"tests fail: test_0, test_1, test_2 and 2 more; broken: {re.escape(long)}\n"  # whole names
+    assert re.search(r"t0 +unresolved +refused +0.0010 USD +" + why, text)
     assert "verdict   empty patch  resolved  unresolved\nno patch  1            0         0\n" in text
     assert "test_0, test_1, test_2 and 2 more; broken: test_old" in page and '<a href="t1/report.html">t1</a>' in page
 

@@ -25,7 +25,7 @@ from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, error_of, kind_of, 
 MAX_ROWS = 10_000
 _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
 _MAX_FAILING = 3  # maximum failing tests that a row names
-_MAX_WHY = 240  # maximum characters of a reason in a row
+_MAX_WHY = 240  # maximum characters of a reason in a row of a page or in Markdown
 _MAX_NOT_BEGUN = 10  # maximum names of tasks that were not begun
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
@@ -136,7 +136,7 @@ def _take_report(task: Task, data: bytes) -> None:
     tests = member(load(data), task.name, "tests_status")
     for kind in ("FAIL_TO_PASS", "PASS_TO_PASS"):
         names = member(tests, kind, "failure")
-        listed = [line_of(name, 200) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        listed = [line_of(name, 1000) for name in names if isinstance(name, str)] if isinstance(names, list) else []
         task.failing += listed
         task.broken = listed  # of the last kind
 
@@ -403,7 +403,7 @@ def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
     more = [["before"]] + [[_words(task.other)] for task in tasks] if is_compared else []
     verdicts = [["verdict"]] + [[VERDICTS.get(task.verdict, "")] for task in tasks] if _has_verdicts(tasks) else []
     costs = [["cost"]] + [[usd(task.cost)] for task in tasks] if any(task.cost for task in tasks) else []
-    whys = [["why"]] + [[shortened(_why_with_tests(task), _MAX_WHY)] for task in tasks]
+    whys = [["why"]] + [[_why_with_tests(task)] for task in tasks]
     return [sum(parts, []) for parts in zip(*filter(None, (rows, more, verdicts, costs, whys)))]
 
 
@@ -414,7 +414,7 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
-    head, *each = ([escaped(plain_line(cell, 300)) for cell in row] for row in rows)
+    head, *each = ([escaped(plain_line(shortened(cell, _MAX_WHY), 300)) for cell in row] for row in rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *each])
 
 
