@@ -156,6 +156,8 @@ def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) 
         "dataset": run["dataset"],
         "models": sorted({row["model"] for row in run["rows"] if row.get("model")}),
     }
+    if len(models := about["models"]) > 1:
+        lines.append(f"predictions of {len(models)} models: the report is named after the model of the first")
     summary = {
         **about,
         "tasks": total,

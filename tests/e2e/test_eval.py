@@ -168,6 +168,16 @@ def test_what_is_graded_again_needs_no_script(host: Host, folder: Path) -> None:
         ]
 
 
+def test_predictions_of_several_models_have_one_report(host: Host, folder: Path) -> None:
+    """It has the name of the first model, as that of the package."""
+    lines(folder / "dataset.jsonl", [ROW, ROW | {"instance_id": "c__d-2"}])
+    other = {"instance_id": "c__d-2", "model_name_or_path": "a", "model_patch": ""}
+    lines(folder / "preds.jsonl", [PREDICTION | {"model_patch": ""}, other])
+    result = grade(host, folder).check()
+    assert "predictions of 2 models: the report is named after the model of the first\n" in result.err
+    assert json.loads((folder / "out" / f"m__x.{RUN}.json").read_text())["empty_patch_ids"] == ["a__b-1", "c__d-2"]
+
+
 def test_an_object_holds_patches_by_id(host: Host, folder: Path) -> None:
     (folder / "preds.jsonl").write_text(json.dumps({"a__b-1": "diff\n"}))
     assert json.loads(grade(host, folder, "--regrade", "--json").check(3).stdout)["submitted_ids"] == ["a__b-1"]
