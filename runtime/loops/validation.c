@@ -8,6 +8,7 @@
 
 /* maximum number of lines shown of the output of a command that cannot run */
 #define SHOWN_LINES 10u
+#define SHOWN_WHY 300u /* maximum size of the reason of a refusal */
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
@@ -97,15 +98,20 @@ static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
                            before, now);
 }
 
+/* Refuses a patch because of `fault` (taken), or, if NULL, because the command failed. */
 static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
-                                const AcrExecuted *executed, char *why)
+                                const AcrExecuted *executed, char *fault)
 {
-    g_autofree char *output = acr_validation_text(executed);
-    g_autofree char *message = why ? g_strconcat(output, "\n", why, NULL) : g_strdup(output);
-    g_autofree char *fault = why;
-    return acr_step_refuse(
-        work, candidate, g_strconcat("validation refused the patch", why ? ": " : NULL, why, NULL),
-        message);
+    g_autofree char *output = acr_validation_text(executed), *own_fault = fault;
+    g_autofree char *message = g_strjoin(fault ? "\n" : NULL, output, fault, NULL);
+    g_auto(GStrv) lines = g_strsplit(output, "\n", -1);
+    guint last = g_strv_length(lines) - 1;
+    lines[last][strlen(lines[last]) - 1] = '\0'; /* from "(exit code 1)" */
+    g_autofree char *failed =
+        g_strjoin(last ? ": " : NULL, lines[last] + 1, last ? lines[last - 1] : NULL, NULL);
+    g_autofree char *shown = acr_text_shorten(fault ? fault : failed, SHOWN_WHY);
+    return acr_step_refuse(work, candidate,
+                           g_strconcat("validation refused the patch: ", shown, NULL), message);
 }
 
 /* Returns whether no test ran: the shell did not find the command (127) or could not execute it

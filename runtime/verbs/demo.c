@@ -36,7 +36,8 @@ static char *make_demo_folder(const char *named, GError **error)
 {
     if (!named)
         return g_dir_make_tmp("acr-host-demo-XXXXXX", error);
-    if (g_mkdir(named, 0755) == 0)
+    g_autofree char *parent = g_path_get_dirname(named);
+    if (g_mkdir_with_parents(parent, 0755) == 0 && g_mkdir(named, 0755) == 0)
         return g_canonicalize_filename(named, NULL);
     const char *why = errno == EEXIST ? "it exists already; name a new folder" : g_strerror(errno);
     return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,

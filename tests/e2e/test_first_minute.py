@@ -66,8 +66,8 @@ def test_a_demonstration_in_a_repository_is_one_of_its_own(run_host: RunHost, sa
 
 def test_the_demonstration_takes_only_json(run_host: RunHost, tmp_path: Path) -> None:
     run_host("demo", "--apply").one_line(2, "takes only the name of a new folder")
-    (row,) = run_host("demo", "--json", "--", tmp_path / "kept").check().rows()
-    assert row["patch"] and (tmp_path / "kept" / "sample").is_dir()
+    (row,) = run_host("demo", "--json", "--", tmp_path / "new" / "kept").check().rows()
+    assert row["patch"] and (tmp_path / "new" / "kept" / "sample").is_dir()
     assert "bundled sample" in run_host("demo", "--help").check().out
     run_host("demo", env={"TMPDIR": str(tmp_path / "none")}).one_line(3, "none")
 

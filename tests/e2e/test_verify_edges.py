@@ -44,7 +44,7 @@ def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: 
         review(YES_YES),
     ]
     result = case.run(lines, *REFUSING).check(1)
-    assert verified(result) == "no (validation refused the patch)"
+    assert verified(result) == "no (validation refused the patch: exit code 3: never)"
     assert case.selected()["proof"] == "refused"
 
 
@@ -79,7 +79,7 @@ def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case:
     """The reproducer's lines are used up before its turn."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO)]
     result = case.run(lines, *REFUSING).check(1)
-    assert verified(result) == "no (validation refused the patch)"
+    assert verified(result) == "no (validation refused the patch: exit code 3: never)"
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     reason = "the reviewer found the patch right and the test wrong"
     assert verified(result) == f"no (the --validate command succeeds with the patch; not verified: {reason})"

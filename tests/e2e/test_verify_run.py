@@ -71,7 +71,8 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
     """The result says so. The writer also gets output that is only on stderr."""
     lines = [*search(), patch(OTHER), patch(OTHER, "never good"), patch(OTHER, "never good")]
     result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify)
-    assert rejected(case, result) == [OTHER] and verified(result) == "no (validation refused the patch)"
+    assert rejected(case, result) == [OTHER]
+    assert verified(result) == "no (validation refused the patch: exit code 3: never good)"
     assert len(case.asked("patch")) == 3 and len(case.records("execution")) == 1
 
 
@@ -144,7 +145,7 @@ def test_a_patch_that_keeps_the_validation_from_running_is_refused(case: Case, c
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
     """A signal counts like a non-zero exit code."""
     result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check(1)
-    assert verified(result) == "no (validation refused the patch)"
+    assert verified(result) == "no (validation refused the patch: signal 9 ended it)"
 
 
 # ---- When to verify --------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ BUDGETS = {
     "runtime/eval": 3_140,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
-    "runtime/loops": 6_120,
+    "runtime/loops": 6_140,
     "runtime/project": 2_900,
     "runtime/py": 1_920,
     "runtime/report": 1_530,

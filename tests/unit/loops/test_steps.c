@@ -225,7 +225,7 @@ STAGE_TEST("/loops/steps", rejected_patch_is_refused_and_its_writer_told, YES)
     g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
     g_assert_true(patch->is_validated);
     g_assert_cmpint(patch->proof, ==, ACR_PROOF_REFUSED);
-    g_assert_cmpstr(patch->why, ==, "validation refused the patch");
+    g_assert_cmpstr(patch->why, ==, "validation refused the patch: exit code 2: test_double failed");
     g_assert_nonnull(strstr(stage->work.writer.feedback, "test_double failed\n(exit code 2)"));
     stage_assert_noted(stage, "validation refused patch 4");
 }
