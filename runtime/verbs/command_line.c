@@ -30,6 +30,7 @@ static const struct {
     {'o', "only-matching", "lines are printed whole, and --vimgrep adds the column"},
     {'E', "extended-regexp", "write -e PATTERN"},
     {'P', "perl-regexp", "write -e PATTERN"},
+    {'\0', "color", "set CLICOLOR_FORCE=1 for colours in a pipe, NO_COLOR=1 for none"},
     {'\0', "type", "Python files are searched by default; name other files as WHERE"},
     {'\0', "glob", "name a glob pattern as WHERE, or with -g"},
 };

@@ -76,6 +76,12 @@ def test_a_miss_is_told_to_people_without_tags(host: Host, repo: Repo) -> None:
     assert "Class Box in app/box.py defines: put" in missed[0] and "<" not in missed[0]
 
 
+def test_a_pipe_has_colours_if_they_are_forced(host: Host, repo: Repo) -> None:
+    for value, has_colour in (("1", True), ("0", False), ("", False)):
+        shown = host.run("search", "--repo", str(repo), "put", env={"CLICOLOR_FORCE": value}).check().out
+        assert ("\x1b[35mapp/box.py\x1b[0m:" in shown) == has_colour
+
+
 @pytest.mark.parametrize("words", [["class", "Nope"], ['search_class("Nope")'], ["callers", "put"]])
 def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
     for options in ([], ["--json"]):
@@ -118,6 +124,7 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["-v", "put"], "there is no option -v; a search cannot be inverted"),
         (["-rn", "put", "."], "-r is --repo, and 'n' is no folder"),
         (["-t", "py", "put"], "-t takes no type: it adds tests to the Python files"),
+        (["--color=always", "put"], "there is no option --color; set CLICOLOR_FORCE=1 for colours in a pipe"),
         (["--type", "py", "put"], "there is no option --type; Python files are searched by default"),
         (["put", "-C1", "--json"], "--json shows no lines"),
         (["-we", "a)|(b"], "cannot search for 'a)|(b': it is not a valid pattern"),

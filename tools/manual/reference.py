@@ -16,6 +16,14 @@ from pathlib import Path
 from write import EXITS, Row, help_of
 
 GROUPS = ["Input", "Model", "Context", "Verification", "Sandbox", "Limits", "Output"]
+_VARIABLES = [
+    ("`NO_COLOR=1`, `CLICOLOR=0`", "No colours."),
+    ("`CLICOLOR_FORCE=1`", "`search` prints colours to a pipe or file, too."),
+    ("`PAGER`", "Shows long output on a terminal (default: `less`)."),
+    ("`XDG_STATE_HOME`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`", "Replace `~/.local/state`, `~/.cache` and `~/.config`."),
+    ("`TMPDIR`", "The folder for temporary files."),
+    ("`ACR_TRACE`", "Prints decisions and their reasons ([debugging](design/debugging.md))."),
+]
 MADE = "<!-- Written by tools/manual/reference.py from the program's tables; do not edit. -->"
 
 
@@ -76,6 +84,7 @@ def options_page(told: Row) -> Iterator[str]:
     yield from ["", "## Variables of model providers", ""]
     yield "acr-host uses the first variable that is set and not empty. [Models and money](models-and-money.md) lists further variables."
     yield from ["", *table("`--model`|key|address", lines)]
+    yield from ["", "## Other variables", "", *table("variable|effect", _VARIABLES)]
 
 
 def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
