@@ -307,8 +307,7 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
         answer->lines->len ? g_ptr_array_index(answer->lines, answer->lines->len - 1) : NULL;
     self.is_screen = isatty(STDOUT_FILENO);
     const char *force = g_getenv("CLICOLOR_FORCE");
-    self.has_colour =
-        acr_has_colour(STDOUT_FILENO) || (force && *force && strcmp(force, "0") != 0);
+    self.has_colour = acr_has_colour(STDOUT_FILENO) || (force && *force && strcmp(force, "0") != 0);
     guint shortened = 0;
     if (spec->files_only || spec->counts_only)
         put_files(&self, limit);

@@ -29,12 +29,13 @@ static bool check_test_place(const AcrRunSpec *spec, GError **error)
                    " need --dataset");
     if (!spec->dataset)
         return true;
-    if (!spec->instances || g_strv_length(spec->instances) != 1 || !spec->repos || !in_environment)
-        return acr_task_refuse(
-            error, "--dataset needs one --instance, --repos and --sandbox " ACR_IN_ENVIRONMENT);
-    if (spec->repo || spec->rev || spec->python || spec->setup || spec->image)
-        return acr_task_refuse(error, "--dataset sets the repository and its environment; leave "
-                                      "out --repo, --rev, --python, --setup and --image");
+    if (!spec->instances || g_strv_length(spec->instances) != 1 || !spec->repos)
+        return acr_task_refuse(error, "--dataset needs one --instance, and --repos");
+    if (spec->repo || spec->rev || spec->python || spec->setup || spec->image ||
+        (spec->sandbox && !in_environment))
+        return acr_task_refuse(error,
+                               "--dataset sets the repository and its environment; leave out "
+                               "--repo, --rev, --python, --setup, --image and --sandbox");
     return true;
 }
 

@@ -366,12 +366,13 @@ def test_hidden_tests_of_a_benchmark_task(host: Host, tmp_path: Path) -> None:
     dataset = tmp_path / "tasks.jsonl"
     dataset.write_text(json.dumps(row) + "\n", "utf-8")
     task = ["localize", "--dataset", dataset, "--instance", "sympy__sympy-1", "--repos", tmp_path / "repos"]
-    options = ["--sandbox", "environment", "--json"]
     env = {"PYENV_ROOT": str(Path.home() / ".pyenv")}
-    (found,) = host.run(*task, *options, "--hidden-tests", env=env, timeout=600).check().rows()
+    (found,) = host.run(*task, "--json", "--hidden-tests", env=env, timeout=600).check().rows()
     assert (found["failing"], named(found)) == ([HALF_ID], [(None, "half", [1, 1])])
     assert "sympy/tests/test_half.py" in found["command"]
-    host.run(*task, *options, env=env, timeout=600).one_line(NONE, "no test fails")
+    task += ["--sandbox", "environment"]  # its only sandbox may be named
+    host.run(*task, "--json", env=env, timeout=600).one_line(NONE, "no test fails")
+    host.run(*task[:-1], "plain").one_line(USAGE, "leave out", "--sandbox")
 
 
 def test_hidden_tests_need_a_data_set(host: Host, shop: Repo) -> None:

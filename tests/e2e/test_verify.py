@@ -255,7 +255,8 @@ def test_when_the_rounds_are_used_up_the_best_so_far_is_taken(case: Case) -> Non
 
 
 @pytest.mark.parametrize(
-    ("judged", "why"), [(NO_YES, "the reviewer found the patch wrong"), (YES_YES, "validation refused the patch: exit code 1")]
+    ("judged", "why"),
+    [(NO_YES, "the reviewer found the patch wrong"), (YES_YES, "validation refused the patch: exit code 1")],
 )
 def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
     case: Case, judged: tuple[str, str], why: str
