@@ -205,7 +205,7 @@ def _candidates(run: Run) -> Section:
             cells = _comparison(found) if found else ["-"] * len(more)
             chosen = "selected" if run.selected == (attempt.number, number) else ""
             status = status_words(line_of(one.get("status"), 60))
-            rows.append([_name_of(attempt, one), status, results, *cells, chosen])
+            rows.append([_name_of(attempt, one), status, results or "no script ran", *cells, chosen])
     for path, one in compared.items():
         if path:
             status = status_words(line_of(one.get("status"), 60))
