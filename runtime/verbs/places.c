@@ -89,10 +89,10 @@ static void take_latest_run(AcrRunSpec *spec)
 
 AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec)
 {
-    return acr_verb_usage("give one run folder%s",
-                          spec->arguments[0] ? ""
-                                             : "; there is no run of this repository in your state "
-                                               "folder");
+    return acr_verb_usage("%s", spec->arguments[0]
+                                    ? "give only one folder"
+                                    : "there is no run of this repository in your state folder; "
+                                      "give the folder of a run");
 }
 
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)

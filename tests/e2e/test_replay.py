@@ -185,7 +185,7 @@ def test_what_is_no_run_folder(run_host: RunHost, tmp_path: Path) -> None:
     shutil.copy(ISSUE, tmp_path / "other")
     run_host("replay", tmp_path / "other").one_line(2, "is not a run folder")
     run_host("replay", tmp_path / "missing").one_line(2, "is not a run folder")
-    run_host("replay").one_line(2, "give one run folder")
+    run_host("replay").one_line(2, "give the folder of a run")
 
 
 def test_verbose_shows_the_rounds_again(run_host: RunHost, finished: Path) -> None:

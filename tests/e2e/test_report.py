@@ -298,7 +298,7 @@ def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Pat
 def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
-    run_host("report").one_line(2, "give at most one folder")
+    run_host("report").one_line(2, "give the folder of a run")
     batch = many(tmp_path / "batch", run_folder, ["none"], [])
     run_host("report", batch, "--compare", run_folder).one_line(2, "is the folder of one run, but")
     run_host("report", run_folder, "--compare", run_folder, "-f", "junit").one_line(2, "supports only --format html")

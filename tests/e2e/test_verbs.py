@@ -378,7 +378,7 @@ def test_usage_and_version(run_host: RunHost) -> None:
         (["patch", "file.md"], "no git repository around"),
         (["index"], "no git repository around"),
         (["index", "--repo", ".", "more"], "'more'"),
-        (["replay", "a", "b"], "give one run folder"),
+        (["replay", "a", "b"], "give only one folder"),
         (["merge", __file__], "is not a folder"),
         (["tests", "--repo", ".", "--test-cmd", ""], "--test-cmd is empty"),
         (["exec", "--", "true"], "no git repository around"),

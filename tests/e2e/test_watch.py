@@ -187,7 +187,7 @@ def test_what_is_no_folder_of_ours_is_refused(host: Host, tmp_path: Path) -> Non
     host.run("watch", tmp_path / "nothing").one_line(2, "does not exist")
     (tmp_path / "empty").mkdir()
     host.run("watch", tmp_path / "empty", "--once").one_line(2, "is neither a run folder nor a batch folder")
-    host.run("watch").one_line(2, "give at most one folder")
+    host.run("watch").one_line(2, "give the folder of a run")
     host.run("watch", tmp_path, "--json").one_line(2, "--json needs --once")
 
 
