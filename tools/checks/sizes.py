@@ -35,7 +35,7 @@ BUDGETS = {
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
-    "runtime/batch": 2_830,
+    "runtime/batch": 2_900,
     "runtime/eval": 3_140,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
