@@ -263,6 +263,15 @@ static bool write_predictions(const Batch *batch, GError **error)
     return spec->reproduce_only || acr_predictions_write(spec, batch->instances, error);
 }
 
+/* The caller holds the lock. */
+static void write_summary(Batch *batch)
+{
+    GError **keep_first = batch->failure ? NULL : &batch->failure;
+    if (!acr_batch_summary_write(batch->options->summary, keep_first))
+        acr_progress_warn(batch->options->progress,
+                          "the summary of the batch could not be updated");
+}
+
 /* Adds a task that has ended to the totals and the predictions. The caller holds the lock. */
 static void account(Batch *batch, const AcrBatchTask *task, guint number)
 {
@@ -288,9 +297,7 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     const AcrSpent spent = acr_cost_spent(&result->cost);
     acr_spent_add(&batch->result.spent, &spent);
     acr_batch_summary_add(options->summary, task);
-    keep_first = batch->failure ? NULL : &batch->failure;
-    if (!acr_batch_summary_write(options->summary, keep_first))
-        acr_progress_warn(options->progress, "the summary of the batch could not be updated");
+    write_summary(batch);
     tell_task(batch, task);
     batch->note.task_begun_ms[number] = 0;
     acr_batch_note_write(&batch->note);
@@ -337,12 +344,20 @@ static bool take_task(Batch *batch, guint *out)
     return false;
 }
 
-static void follow_up(const Batch *batch, guint instance)
+static void follow_up(Batch *batch, guint number)
 {
     const AcrBatchOptions *options = batch->options;
-    if (options->after_task && !acr_interrupted(options->interrupt))
-        options->after_task(options->after_task_ctx, instance,
-                            acr_budget_deadline(batch->limits.budget));
+    const AcrInstance *instance = batch->instances->pdata[number];
+    if (!options->after_task || acr_interrupted(options->interrupt))
+        return;
+    const char *grade = options->after_task(options->after_task_ctx, number,
+                                            acr_budget_deadline(batch->limits.budget));
+    if (!grade || acr_interrupted(options->interrupt))
+        return;
+    pthread_mutex_lock(&batch->lock);
+    acr_batch_summary_grade(options->summary, instance->instance_id, grade);
+    write_summary(batch);
+    pthread_mutex_unlock(&batch->lock);
 }
 
 static void *run_next_tasks(void *data)

@@ -113,8 +113,9 @@ typedef struct {
     void *place_ctx;
     /* Called in the task's own thread for each task that has ended; several threads may call it at
      * the same time. The thread's next task begins after the call. `deadline_us` is the monotonic
-     * time limit of the batch; 0: none. The member may be NULL. */
-    void (*after_task)(void *ctx, guint instance, gint64 deadline_us);
+     * time limit of the batch; 0: none. Returns the name of the task's grade; NULL if it was not
+     * graded. The member may be NULL. */
+    const char *(*after_task)(void *ctx, guint instance, gint64 deadline_us);
     void *after_task_ctx;
 } AcrBatchOptions;
 

@@ -224,6 +224,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
         seconds = acr_json_get_double(known->json, "seconds", seconds);
     AcrJson *json = acr_batch_summary_row(task->instance->instance_id, task->result, seconds);
     acr_json_set_string(json, "repo", task->instance->repo);
+    if (known && task->was_over && row_text(known, "grade"))
+        acr_json_set_string(json, "grade", row_text(known, "grade"));
     Row row = {json, true};
     if (!task->was_over) {
         g_autoptr(GDateTime) now = g_date_time_new_now_utc();
@@ -237,6 +239,13 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
     }
     g_array_append_val(summary->rows, row);
     sort_rows(summary);
+}
+
+void acr_batch_summary_grade(AcrBatchSummary *summary, const char *id, const char *grade)
+{
+    const Row *row = find_task_row(summary, id);
+    if (row)
+        acr_json_set_string(row->json, "grade", grade);
 }
 
 /* Sums up the rows whose member `key` is `value` (with `only_new`, only the rows of this command);

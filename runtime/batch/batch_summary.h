@@ -1,5 +1,5 @@
 /* OUT/summary.json: the result of each task that has ended, in this command or an earlier one, and
- * the totals. The file does not contain grades. */
+ * the totals. */
 #pragma once
 
 #include "batch/batch.h"
@@ -21,7 +21,7 @@ const char *acr_batch_status(const AcrRunResult *result);
 /* The summary: {"date": when the last task ended, "dataset", "models",
  *  "options": {given options that affect results},
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
- *             "seconds", "cost": SUM}],
+ *             "seconds", "cost": SUM, "repo", "grade": if it was graded}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM,
  *             "charged_microusd"}}. A SUM is as in cost.json. Tasks are in the data set's order. */
 typedef struct AcrBatchSummary AcrBatchSummary;
@@ -48,6 +48,8 @@ AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
 /* Adds the row of a task, or replaces it. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
+/* Sets the grade of a task. */
+void acr_batch_summary_grade(AcrBatchSummary *summary, const char *id, const char *grade);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
 /* Returns the tasks that this command added, as a table and a few lines for people; owned. */

@@ -64,7 +64,7 @@ static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const Acr
                                          .left_ms = -1});
 }
 
-void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
+const char *acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
 {
     const AcrEvalOptions *options = eval->options;
     const AcrPrediction *prediction = eval->predictions->pdata[i];
@@ -80,6 +80,7 @@ void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
     else
         tell_grade(eval, prediction, &eval->graded[i]);
     pthread_mutex_unlock(&eval->lock);
+    return eval->is_graded[i] ? acr_grade_name(eval->graded[i].grade) : NULL;
 }
 
 static void *grade_next(void *data)

@@ -144,7 +144,8 @@ AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
                       const GPtrArray *predictions, GError **error) ACR_MUST_USE;
 void acr_eval_free(AcrEval *eval);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEval, acr_eval_free)
-void acr_eval_grade(AcrEval *eval, guint prediction, gint64 deadline_us);
+/* Returns the name of the grade; NULL if the prediction could not be graded in time. */
+const char *acr_eval_grade(AcrEval *eval, guint prediction, gint64 deadline_us);
 bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error) ACR_MUST_USE;
 
 /* ---- In shards (parts.c; see batch/shards.h) ------------------------ */

@@ -57,7 +57,7 @@
 /* ---- A batch, which has a run folder for each task ---- */
 #define ACR_FILE_PREDICTIONS "preds.jsonl" /* predictions in SWE-bench's format */
 #define ACR_FILE_SUMMARY                                                                           \
-    "summary.json" /* each task's result, and totals; `eval` writes it to RUN_ID/ */
+    "summary.json" /* each task's result and grade, and totals; `eval` writes it to RUN_ID/ */
 #define ACR_FILE_SOUND "sound.jsonl"        /* rows of the tasks that an audit found sound */
 #define ACR_DIR_SHARED "shared"             /* files that the batch's tasks share */
 #define ACR_DIR_ENVIRONMENTS "environments" /* environments created for grading */

@@ -25,18 +25,16 @@ void acr_batch_grading_free(AcrBatchGrading *grading)
     g_free(grading);
 }
 
-void acr_batch_grading_take(void *ctx, guint instance, gint64 deadline_us)
+const char *acr_batch_grading_take(void *ctx, guint instance, gint64 deadline_us)
 {
     AcrBatchGrading *grading = ctx;
     AcrBatchRows *rows = grading->rows;
     AcrPrediction *prediction = rows->predictions->pdata[instance];
     g_autofree char *patch = acr_batch_patch(rows->spec, rows->instances->pdata[instance]);
-    if (patch) {
-        prediction->patch = *patch ? g_steal_pointer(&patch) : NULL;
-        acr_eval_grade(grading->eval, instance, deadline_us);
-    } else {
-        acr_batch_rows_release(rows, instance, deadline_us);
-    }
+    if (!patch)
+        return acr_batch_rows_release(rows, instance, deadline_us);
+    prediction->patch = *patch ? g_steal_pointer(&patch) : NULL;
+    return acr_eval_grade(grading->eval, instance, deadline_us);
 }
 
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code, GError **error)

@@ -280,10 +280,11 @@ bool acr_batch_rows_place(void *ctx, guint instance, const AcrRunSpec *kept, gin
     return ok;
 }
 
-void acr_batch_rows_release(void *ctx, guint instance, gint64 deadline_us)
+const char *acr_batch_rows_release(void *ctx, guint instance, gint64 deadline_us)
 {
     AcrBatchRows *rows = ctx;
     const AcrInstance *task = rows->tasks->pdata[instance];
     if (rows->images)
         acr_eval_images_release(rows->images, task->instance_id);
+    return NULL;
 }

@@ -62,7 +62,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
 bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                           AcrTaskPlace *out, GError **error);
 /* Callback of AcrBatchOptions for a batch that does not grade: releases the image of a task. */
-void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
+const char *acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
 
 /* ---- Grading the tasks of a batch as they end (batch_grading.c) ---- */
 
@@ -74,7 +74,7 @@ AcrBatchGrading *acr_batch_grading_new(AcrBatchRows *rows, const gint64 *spent_m
 void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
 /* Callback of AcrBatchOptions: grades the prediction of a task. */
-void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
+const char *acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
 /* Writes the final report and prints the grades. *out_code is `code` (of the batch), or the exit
  * code of a failure in this function. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
