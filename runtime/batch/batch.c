@@ -69,6 +69,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     gint64 deadline_us = acr_budget_deadline(batch->limits.budget);
     g_autofree char *out = g_build_filename(spec->out, instance->instance_id, NULL);
     AcrRunSpec task = *spec; /* all strings of this struct are borrowed */
+    task.json = false;       /* it is for the batch's own output */
     task.verb = spec->reproduce_only ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
     task.repo = (char *)repo;
     task.rev = instance->base_commit;

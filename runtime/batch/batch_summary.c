@@ -315,9 +315,9 @@ gint64 acr_batch_charged(const char *out, const char *part)
     return bytes ? CLAMP(acr_microusd(acr_ledger_text_spent(bytes)), 0, ACR_BATCH_MOST) : 0;
 }
 
-bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
+AcrJson *acr_batch_summary_json(const AcrBatchSummary *summary)
 {
-    g_autoptr(AcrJson) json = acr_json_copy(summary->about);
+    AcrJson *json = acr_json_copy(summary->about);
     AcrJson *tasks = acr_json_new_array();
     Sum all = sum_of(summary, false, NULL, NULL);
     for (guint i = 0; i < summary->rows->len; i++)
@@ -335,6 +335,12 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
                      MAX(charged, MAX(acr_microusd(all.cost.charged_pico), 0)));
     acr_json_set(json, "tasks", tasks);
     acr_json_set(json, "totals", totals);
+    return json;
+}
+
+bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
+{
+    g_autoptr(AcrJson) json = acr_batch_summary_json(summary);
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_file_write_atomic(summary->path, text, strlen(text), 0644, error);
 }

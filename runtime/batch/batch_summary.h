@@ -50,6 +50,8 @@ AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Sets the grade of a task. */
 void acr_batch_summary_grade(AcrBatchSummary *summary, const char *id, const char *grade);
+/* Returns the object that the file contains; owned. */
+AcrJson *acr_batch_summary_json(const AcrBatchSummary *summary) ACR_MUST_USE;
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
 /* Returns the tasks that this command added, as a table and a few lines for people; owned. */

@@ -147,7 +147,8 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     }
     out->table = g_strdup(acr_json_get_string(told, "table"));
     out->sums = g_strdup(acr_json_get_string(told, "sums"));
-    out->line = acr_json_print(line);
+    g_autofree char *object = acr_json_print(line);
+    out->line = g_strconcat(object, "\n", NULL);
     return write_text(path, pretty, error) && write_sound(sums, error);
 }
 

@@ -497,6 +497,7 @@ const AcrOption acr_options[] = {
      .help = "Print one JSON object"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_EVAL, 0, NULL,
      .help = "Print the final report and a summary as one JSON object"},
+    {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_SWE_BENCH, RARE, NULL, .help = "Print summary.json, not a table"},
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print each grade on stderr"},
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), MODEL | ACR_FOR_VERIFY | ACR_FOR_REPLAY, CONFIG, NULL,

@@ -43,7 +43,7 @@ bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
     if (!acr_eval_finish(grading->eval, &result, error))
         return false;
     bool is_ceiling = result.late && code <= ACR_EXIT_NONE;
-    AcrOut out = acr_verb_tell_grades(&result, false);
+    AcrOut out = acr_verb_tell_grades(&result, grading->rows->spec->json ? "" : result.table);
     *out_code = acr_out_exit(
         out, acr_verb_grades_exit(&result, is_ceiling ? ACR_EXIT_CEILING : (AcrExit)code));
     return true;

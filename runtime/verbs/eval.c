@@ -23,7 +23,7 @@ static int report_grades(AcrHost *host, const AcrRunSpec *spec, const AcrEvalRes
         acr_verb_say("'%s' has no prediction to grade", spec->out);
         return ACR_EXIT_OK;
     }
-    AcrOut out = acr_verb_tell_grades(result, spec->json);
+    AcrOut out = acr_verb_tell_grades(result, spec->json ? result->line : result->table);
     return acr_out_exit(out, acr_verb_grades_exit(result, ACR_EXIT_OK));
 }
 

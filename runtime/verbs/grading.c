@@ -56,10 +56,9 @@ AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code)
     return ACR_EXIT_ENVIRONMENT;
 }
 
-AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json)
+AcrOut acr_verb_tell_grades(const AcrEvalResult *result, const char *text)
 {
-    g_autofree char *line = g_strconcat(result->line, "\n", NULL);
-    AcrOut out = acr_out_text(as_json ? line : result->table);
+    AcrOut out = acr_out_text(text);
     acr_verb_tell("%s\n", result->sums);
     return out;
 }

@@ -15,8 +15,8 @@ bool acr_verb_read_recipes(const AcrRunSpec *spec, char **out_recipes, GError **
 bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const char *recipes,
                             GError **error) ACR_MUST_USE;
 
-/* Prints the grades: a table or JSON on stdout, and the totals on stderr. */
-AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json) ACR_MUST_USE;
+/* Prints the grades: `text`, a table or JSON, on stdout, and the totals on stderr. */
+AcrOut acr_verb_tell_grades(const AcrEvalResult *result, const char *text) ACR_MUST_USE;
 
 /* Returns the exit code of a verb that would otherwise end with `code`. If the tests of
  * some predictions could not be run, says so and returns ENVIRONMENT. */

@@ -26,7 +26,7 @@ static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *sp
     code = missing->len ? ACR_EXIT_NONE : code;
     if (!result.path)
         return code;
-    AcrOut out = acr_verb_tell_grades(&result, false);
+    AcrOut out = acr_verb_tell_grades(&result, result.table);
     return acr_out_exit(out, acr_verb_grades_exit(&result, code));
 }
 

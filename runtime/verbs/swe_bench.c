@@ -87,6 +87,9 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
                                   GError **error)
 {
     g_autoptr(AcrExtensions) unused = NULL;
+    if (spec->json && (spec->dry_run || spec->sbfl_only || spec->extract_patches))
+        return acr_task_refuse(error, "--json prints the summary of a batch: leave out --dry-run, "
+                                      "--sbfl-only and --extract-patches");
     if (!acr_dataset_check_faults(instances, error) ||
         !acr_dataset_check_repos(spec->repos, instances, error) ||
         !acr_task_check_named(spec, NULL, error))
@@ -128,16 +131,22 @@ static bool check_batch_models(const AcrHost *host, const AcrRunSpec *spec, cons
     return left->len == 0 || acr_task_plan_models(spec, host, &unused, error);
 }
 
-/* Prints the grades, unless the batch was interrupted, and returns the exit code. */
-static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *console, int code)
+/* With --json, prints the summary. Returns the exit code. */
+static int print_summary(const AcrRunSpec *spec, const AcrBatchSummary *summary, AcrExit code)
+{
+    g_autoptr(AcrJson) json = acr_batch_summary_json(summary);
+    return acr_out_exit(spec->json ? acr_out_json(json) : ACR_OUT_WRITTEN, code);
+}
+
+/* Prints the grades, unless the batch was interrupted, or the summary, and returns the exit code. */
+static int report_grades(AcrHost *host, const AcrRunSpec *spec, AcrBatchGrading *grading,
+                         const AcrBatchSummary *summary, int code)
 {
     g_autoptr(GError) error = NULL;
-    if (!grading || code == ACR_EXIT_INTERRUPTED)
-        return code;
-    acr_console_end(console);
-    if (!acr_batch_grading_finish(grading, code, &code, &error))
+    if (grading && code != ACR_EXIT_INTERRUPTED &&
+        !acr_batch_grading_finish(grading, code, &code, &error))
         return acr_verb_fail_grading(host, error);
-    return code;
+    return print_summary(spec, summary, (AcrExit)code);
 }
 
 static void note_batch(void *ctx, const char *line)
@@ -217,7 +226,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     if (spec->history == ACR_HISTORY_AUTO)
         acr_console_log(console, "--history was set: the models could read git's history");
     int code = report_batch(host, spec, &result, console);
-    return report_grades(host, grading, console, code);
+    return report_grades(host, spec, grading, summary, code);
 }
 
 /* Ends a shard that has no tasks to run. Writes earlier or empty results, so that the shard is not
@@ -231,7 +240,7 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
         return acr_verb_fail(host, error);
     acr_verb_say("no task in '%s' %s", spec->out,
                  spec->retry_failed ? "has failed" : "belongs to this batch");
-    return ACR_EXIT_OK;
+    return print_summary(spec, summary, ACR_EXIT_OK);
 }
 
 /* Rejects options that differ from those of the first task that has a run folder, and rows with

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SCHEMAS = Path(__file__).resolve().parents[2] / "runtime" / "schemas"
 PRINTED = {path.stem: path.stem for path in SCHEMAS.glob("*.json")}
 PRINTED |= dict.fromkeys(("run", "replay", "reproduce", "verify"), "result")
+PRINTED["swe-bench"] = "summary"
 MOST = 100  # maximum number of checked values per run
 
 

@@ -269,8 +269,9 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     for subset in (["--retry-failed"], ["--slice", "1:2"]):  # the other grades stay
         assert "1 of 4 tasks resolved" in batch.graded(*subset).err
         assert batch.report() == (path, report)
-    rows = json.loads((batch.out / "summary.json").read_text())["tasks"]
-    assert {row["instance_id"]: row["grade"] for row in rows if "grade" in row} == table
+    (summary,) = batch.graded("--json").check(3).rows()
+    assert summary == json.loads((batch.out / "summary.json").read_text())
+    assert {row["instance_id"]: row["grade"] for row in summary["tasks"] if "grade" in row} == table
     # `eval` grades preds.jsonl equally, and keeps existing grades.
     options = batch.options("--predictions", str(batch.out / "preds.jsonl"), "--run-id", "swe-bench", "--verbose")
     options += ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]

@@ -192,6 +192,8 @@ def test_again_is_the_same_and_at_once(
     first = (out / "preds.jsonl").read_bytes()
     script.unlink()
     assert run_host(*run).check() and (out / "preds.jsonl").read_bytes() == first
+    assert run_host(*run, "--json").check().rows() == [read_json(out / "summary.json")]
+    run_host(*run, "--json", "--dry-run").one_line(2, "leave out --dry-run")
     was = (out / "summary.json").read_bytes()
     for more, said in ((["--rounds", 3], "--rounds 15; "), (["--model", "openai/gpt-4.1"], "--model")):
         run_host(*run, *more).one_line(2, "started with", said)
