@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_530,
     "runtime/serve": 3_330,
     "runtime/task": 6_660,
-    "runtime/verbs": 10_270,
+    "runtime/verbs": 10_350,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
