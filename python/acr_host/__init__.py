@@ -224,6 +224,8 @@ def _parsed(output: bytes) -> Any:
 def _read(output: bytes, needed: str) -> dict[str, Any]:
     """Parses the program's JSON, which must have this member; options such as help and dry_run print something else."""
     data = _parsed(output)
+    if isinstance(data, dict) and "error" in data and needed not in data:
+        raise _error(2, b"", data)
     if not isinstance(data, dict) or needed not in data:
         raise _no_json(needed)
     return data

@@ -54,8 +54,10 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
     ACR_FREE(result->error, result->error_class);
     result->exit_code = acr_exit_of(error, interrupt);
     result->error = g_strdup(acr_message_of(error, interrupt));
-    result->error_class =
-        error->domain == ACR_LLM_ERROR ? g_strdup(acr_llm_error_name(error->code)) : NULL;
+    bool is_usage = result->exit_code == ACR_EXIT_USAGE;
+    AcrLlmError code = is_usage ? ACR_LLM_ERROR_USAGE : (AcrLlmError)error->code;
+    if (is_usage || error->domain == ACR_LLM_ERROR)
+        result->error_class = g_strdup(acr_llm_error_name(code));
 }
 
 AcrJson *acr_run_result_to_json(const AcrRunResult *result)

@@ -47,15 +47,13 @@ const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 typedef struct {
     const char *python_dir; /* the folder that contains the package acr */
     const char *prompts_dir;
-    /* path of this program, which is also started as outliner; NULL: files are outlined in this
-     * process */
-    const char *exe;
-    const char *cache;       /* path of the outline cache; NULL if there is none */
-    guint jobs;              /* number of outliner processes; 0: one for each processor */
+    const char *exe;   /* this program, also started as outliner; NULL: outline in this process */
+    const char *cache; /* path of the outline cache; NULL if there is none */
+    guint jobs;        /* number of outliner processes; 0: one for each processor */
     AcrInterrupt *interrupt; /* the signal handlers set it */
-    /* the command line that resumes the run in its folder; NULL if the user named the folder */
-    const char *command;
+    const char *command;     /* resumes the run in its folder; NULL if the user named the folder */
     const AcrProgress *progress;
+    char *failure; /* why the verb failed, in one line; owned by acr_verb_start; NULL: unknown */
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* the verb that starts an outliner */
 #define ACR_REFEREE_VERB "referee-worker"
@@ -157,7 +155,7 @@ typedef struct {
     int exit_code;        /* an AcrExit */
     char *error;          /* why the run ended early; NULL if it ended normally */
     char *tag;            /* --tag of the spec, or NULL */
-    char *error_class;    /* acr_llm_error_name of the error, or NULL */
+    char *error_class;    /* acr_llm_error_name of the error, also of usage errors, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)

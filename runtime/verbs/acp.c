@@ -22,7 +22,7 @@ static int run_acp(AcrHost *host, AcrRunSpec *spec)
     g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
     if (!runs)
         return acr_verb_usage(
-            "there is no home folder to store runs in; set HOME or XDG_STATE_HOME");
+            host, "there is no home folder to store runs in; set HOME or XDG_STATE_HOME");
     AcrAcpOptions options = {
         .host = host,
         .spec = spec,

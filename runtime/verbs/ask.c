@@ -1,6 +1,5 @@
 /* acr-host ask: makes one call of a model. Prints the answer on stdout. With --json, prints one
- * object with the answer or the failure, so that a script can branch on the failure's class. A
- * usage error is reported only on stderr. */
+ * object with the answer or the failure, so that a script can branch on the failure's class. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -111,6 +110,7 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
     AcrExit code = exit_of(host, report, error);
     if (!spec->json || code == ACR_EXIT_USAGE) {
         acr_verb_say("%s", error->message);
+        host->failure = acr_one_line(error->message);
         return code;
     }
     g_autoptr(AcrJson) json = describe_failure(error, code, report);
@@ -191,9 +191,9 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
 static int run_ask(AcrHost *host, AcrRunSpec *spec)
 {
     if (spec->arguments[0] && spec->arguments[1])
-        return acr_verb_usage("unexpected argument '%s'", spec->arguments[1]);
+        return acr_verb_usage(host, "unexpected argument '%s'", spec->arguments[1]);
     if (spec->models[1])
-        return acr_verb_usage("give one --model");
+        return acr_verb_usage(host, "give one --model");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConversation) conversation = acr_conversation_new(acr_verb_ask.name);
     g_autoptr(AcrJson) schema = spec->schema ? read_schema(spec->schema, &error) : NULL;

@@ -159,16 +159,13 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
     return ok;
 }
 
-/* Returns whether the user requests help: 0 no, 1 --help, 2 --help-all. */
-static int asks_help(int argc, char **argv)
+/* Returns whether a word before "--" is `option`, also if the parser stops before that word. */
+static bool has_option(int argc, char **argv, const char *option)
 {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return 1;
-        if (strcmp(argv[i], "--help-all") == 0)
-            return 2;
-    }
-    return 0;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], option) == 0)
+            return true;
+    return false;
 }
 
 static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, GError **error)
@@ -227,21 +224,20 @@ static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, boo
     return g_string_free(line, FALSE);
 }
 
-int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
+static int start_verb(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
 {
-    g_autofree char *name = g_strdup_printf("acr-host %s", verb->name);
     g_auto(AcrRunSpec) spec = acr_run_spec_of(verb->takes);
     g_autoptr(GError) error = NULL;
-    int help = verb->takes ? asks_help(argc, argv) : 0;
-    g_set_prgname(name);
+    bool is_long = has_option(argc, argv, "--help-all"),
+         is_help = is_long || has_option(argc, argv, "--help") || has_option(argc, argv, "-h");
     if (verb->start)
         return verb->start(host, argc, argv);
-    if (help) {
-        g_autofree char *text = acr_help_text(verb, help == 2);
+    if (verb->takes && is_help) {
+        g_autofree char *text = acr_help_text(verb, is_long);
         return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
     }
     if (!fill(verb, argc, argv, &spec, &error))
-        return acr_verb_usage("%s", error->message);
+        return acr_verb_usage(host, "%s", error->message);
     if (spec.trust_git_links)
         acr_vcs_trust_links();
     bool has_folder = spec.out;
@@ -264,4 +260,18 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (!has_folder && spec.out)
         (void)rmdir(spec.out); /* removes the folder only if it is still empty */
     return code;
+}
+
+int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
+{
+    g_autofree char *name = g_strdup_printf("acr-host %s", verb->name);
+    g_set_prgname(name);
+    int code = start_verb(host, verb, argc, argv);
+    g_autofree char *failure = g_steal_pointer(&host->failure);
+    if (code != ACR_EXIT_USAGE || !failure || !has_option(argc, argv, "--json"))
+        return code;
+    AcrJson *inside = acr_json_of(ACR_STRING("class", acr_llm_error_name(ACR_LLM_ERROR_USAGE)),
+                                  ACR_STRING("message", failure), NULL);
+    g_autoptr(AcrJson) json = acr_json_of(ACR_JSON("error", inside), NULL);
+    return acr_out_exit(acr_out_json(json), code);
 }

@@ -81,9 +81,9 @@ static int run_config(AcrHost *host, AcrRunSpec *spec)
     const char *nearest = verb ? NULL : acr_verb_nearest(name);
     g_autoptr(GError) error = NULL;
     if (spec->arguments[0] && spec->arguments[1])
-        return acr_verb_usage("give one verb, not several");
+        return acr_verb_usage(host, "give one verb, not several");
     if (!verb)
-        return acr_verb_usage("there is no verb '%s'%s%s%s", name,
+        return acr_verb_usage(host, "there is no verb '%s'%s%s%s", name,
                               nearest ? "; did you mean '" : "", nearest ? nearest : "",
                               nearest ? "'?" : "");
     g_auto(AcrRunSpec) shown = acr_run_spec_of(verb->takes);

@@ -120,7 +120,8 @@ static int start_demo(AcrHost *host, int argc, char **argv)
     at += at + 1 < argc && strcmp(argv[at], "--") == 0;
     const char *named = argc == at + 1 && argv[at][0] != '-' ? argv[at] : NULL;
     if (argc > at && !named)
-        return acr_verb_usage("'demo' takes only the name of a new folder, and no other option "
+        return acr_verb_usage(host,
+                              "'demo' takes only the name of a new folder, and no other option "
                               "than --json; use 'acr-host run' on your own repository");
     g_autofree char *folder = copy_sample(host, named, &error);
     if (!folder || (named && !commit_sample(folder, &error)))

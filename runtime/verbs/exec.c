@@ -118,7 +118,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         acr_verb_say("%s", choice);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (spec->patch && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
-        return acr_verb_usage("%s", error->message);
+        return acr_verb_usage(host, "%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
         acr_verb_say("%s", *at); /* the execution has added remarks */
@@ -140,7 +140,7 @@ static int run_exec(AcrHost *host, AcrRunSpec *spec)
     if (code != ACR_EXIT_OK || !spec->repo)
         return code;
     if (!spec->arguments[0])
-        return acr_verb_usage("give a command after '--'");
+        return acr_verb_usage(host, "give a command after '--'");
     return run_command(host, spec);
 }
 

@@ -149,9 +149,9 @@ static int write_new(AcrHost *host, const char *name)
                                                         : g_strconcat(name, ".py", NULL);
     struct stat status;
     if (g_str_has_suffix(to, "/.py") || strcmp(to, ".py") == 0)
-        return acr_verb_usage("'%s' is not a name for a file; give a name such as mine", name);
+        return acr_verb_usage(host, "'%s' cannot name a file; give a name such as mine", name);
     if (lstat(to, &status) == 0)
-        return acr_verb_usage("'%s' exists already; choose another name", to);
+        return acr_verb_usage(host, "'%s' exists already; choose another name", to);
     g_autoptr(GBytes) text = acr_file_read(from, MAX_TEMPLATE, &error);
     gsize len = 0;
     const void *data = text ? g_bytes_get_data(text, &len) : NULL;
@@ -198,7 +198,7 @@ static int run_extension_tests(AcrHost *host, AcrRunSpec *spec, const char *file
         if (!run_test(all, &workspace, acr_json_string(at), text, &failed, &error))
             return acr_verb_fail(host, error);
     if (!is_broken && acr_json_size(tests) == 0)
-        return acr_verb_usage("'%s' has no function test_…(repo)", file);
+        return acr_verb_usage(host, "'%s' has no function test_…(repo)", file);
     return acr_out_exit(acr_out_text(text->str), is_broken ? ACR_EXIT_USAGE
                                                  : failed  ? ACR_EXIT_NONE
                                                            : ACR_EXIT_OK);
@@ -214,7 +214,7 @@ static int run_extensions(AcrHost *host, AcrRunSpec *spec)
         return write_new(host, words[1]);
     if (n == 2 && strcmp(words[0], "test") == 0)
         return run_extension_tests(host, spec, words[1]);
-    return acr_verb_usage("give 'new NAME' or 'test FILE', or no argument to list the extensions");
+    return acr_verb_usage(host, "give 'new NAME' or 'test FILE'; no argument lists the extensions");
 }
 
 const AcrVerb acr_verb_extensions = {

@@ -54,7 +54,8 @@ static int run_mcp(AcrHost *host, AcrRunSpec *spec)
         .say = acr_verb_say,
     };
     if (spec->repositories && g_strv_length(spec->repositories) > ACR_SERVE_MAX_REPOSITORIES)
-        return acr_verb_usage("--repo may be given at most %u times", ACR_SERVE_MAX_REPOSITORIES);
+        return acr_verb_usage(host, "--repo may be given at most %u times",
+                              ACR_SERVE_MAX_REPOSITORIES);
     if (!spec->http && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         acr_verb_tell("%s", connecting);
     AcrServeEnd end =

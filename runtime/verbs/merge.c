@@ -52,7 +52,7 @@ static int run_merge(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_auto(AcrShards) shards = {0};
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one folder");
+        return acr_verb_usage(host, "give one folder");
     if (!acr_shards_read(spec->arguments[0], &shards, &error))
         return acr_verb_fail_grading(host, error);
     return shards.is_eval ? merge_grades(host, &shards, NULL, ACR_EXIT_OK)

@@ -34,11 +34,16 @@ void acr_verb_tell(const char *format, ...)
     put_message(shown);
 }
 
-static void complain(const char *message, const char *hint)
+/* Prints a message, and keeps it in `host` (NULL: the verb goes on) as the reason of its failure. */
+static void complain(AcrHost *host, const char *message, const char *hint)
 {
     g_autofree char *line = acr_one_line(message),
                     *text = g_strdup_printf("%s: %s%s\n", g_get_prgname(), line, hint);
     put_message(text);
+    if (!host)
+        return;
+    g_free(host->failure);
+    host->failure = g_steal_pointer(&line);
 }
 
 void acr_verb_say(const char *format, ...)
@@ -47,7 +52,7 @@ void acr_verb_say(const char *format, ...)
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
-    complain(message, "");
+    complain(NULL, message, "");
 }
 
 /* Returns whether all lines of the message after the first are a command's output. */
@@ -74,7 +79,7 @@ AcrExit acr_verb_fail(AcrHost *host, const GError *error)
     const char *output =
         error && message == error->message && ends_in_output(error) ? strchr(message, '\n') : NULL;
     g_autofree char *line = output ? g_strndup(message, (gsize)(output - message)) : NULL;
-    complain(line ? line : message, "");
+    complain(host, line ? line : message, "");
     if (output)
         show_output(output + 1);
     return code;
@@ -87,13 +92,13 @@ char *acr_shell_word(const char *text)
     return is_plain ? g_strdup(text) : g_shell_quote(text);
 }
 
-AcrExit acr_verb_usage(const char *format, ...)
+AcrExit acr_verb_usage(AcrHost *host, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
     g_autofree char *hint = g_strdup_printf(" (see %s --help)", g_get_prgname());
-    complain(message, hint);
+    complain(host, message, hint);
     return ACR_EXIT_USAGE;
 }

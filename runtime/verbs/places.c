@@ -87,12 +87,13 @@ static void take_latest_run(AcrRunSpec *spec)
     spec->arguments = g_strsplit(latest, "\n", 1);
 }
 
-AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec)
+AcrExit acr_verb_refuse_runs(AcrHost *host, const AcrRunSpec *spec)
 {
-    return acr_verb_usage("%s", spec->arguments[0]
-                                    ? "give only one folder"
-                                    : "there is no run of this repository in your state folder; "
-                                      "give the folder of a run");
+    return acr_verb_usage(host, "%s",
+                          spec->arguments[0]
+                              ? "give only one folder"
+                              : "there is no run of this repository in your state folder; "
+                                "give the folder of a run");
 }
 
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)

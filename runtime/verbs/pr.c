@@ -83,7 +83,7 @@ static void say_policy(const AcrRunSpec *spec)
 static int run_pr(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_refuse_runs(spec);
+        return acr_verb_refuse_runs(host, spec);
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) out = NULL;
     if (spec->no_draft)

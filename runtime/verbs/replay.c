@@ -5,7 +5,7 @@
 static int run_replay(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_refuse_runs(spec);
+        return acr_verb_refuse_runs(host, spec);
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     host->progress = acr_console_progress(console);

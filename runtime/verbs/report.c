@@ -29,7 +29,7 @@ static char *report_place(const AcrRunSpec *spec)
 static int run_report(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_refuse_runs(spec);
+        return acr_verb_refuse_runs(host, spec);
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) only =
         spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;

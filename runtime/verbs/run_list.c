@@ -263,8 +263,8 @@ static int prune_runs(AcrHost *host, const AcrRunSpec *spec, GPtrArray *runs)
         n += is_prunable(runs->pdata[i]);
     if (n > 0 && !spec->yes && !isatty(STDIN_FILENO))
         return acr_verb_usage(
-            "--prune asks before it removes %u run %s; give --yes to remove without asking", n,
-            n == 1 ? "folder" : "folders");
+            host, "--prune asks before it removes %u run %s; give --yes to remove without asking",
+            n, n == 1 ? "folder" : "folders");
     if (n > 0 && !spec->yes && !asks_yes(n))
         return ACR_EXIT_NONE;
     for (guint i = 0; i < runs->len; i++) {

@@ -326,5 +326,6 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
         say_how_to_resume(host, result, error, console);
     if (error)
         acr_verb_fail(host, error);
+    g_clear_pointer(&host->failure, g_free); /* the result contains it */
     return acr_out_exit(out, result->exit_code);
 }

@@ -437,11 +437,11 @@ static int answer_arguments(Search *self)
         return end_search(self, out, 0, error);
     }
     if (self->spec->in_file || acr_search_is_text(self->spec))
-        return acr_verb_usage("-g, -e, -i, -w, -A, -B and -C need a name or a text to search for");
+        return acr_verb_usage(self->host, "-g, -e, -i, -w, -A, -B and -C need a name or a text");
     for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
         out = answer_line(self, *at, &error);
     g_autofree char *wrong = g_steal_pointer(&self->wrong);
-    return wrong ? (int)acr_verb_usage("%s", wrong)
+    return wrong ? (int)acr_verb_usage(self->host, "%s", wrong)
                  : end_search(self, out, g_strv_length((char **)at), error);
 }
 
@@ -567,7 +567,7 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         return acr_out_exit(spec->json ? acr_out_json(json) : acr_out_text(list), ACR_EXIT_OK);
     }
     if (!acr_search_check_request(spec, &error))
-        return acr_verb_usage("%s", error->message);
+        return acr_verb_usage(host, "%s", error->message);
     if ((!words[0] && !acr_search_input_open(host->interrupt, &input, &error)) ||
         !acr_repository_open(host, spec, &workspace, &error) ||
         !acr_verb_load_extensions(host, spec, acr_repo_workdir(workspace.repo), &extensions,

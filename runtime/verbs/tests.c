@@ -200,7 +200,7 @@ static int run_tests_verb(AcrHost *host, AcrRunSpec *spec)
         acr_verb_say("%s", acr_sandbox_choice(place.sandbox));
     g_autoptr(AcrOverlay) overlay = spec->patch ? acr_overlay_new(place.workspace.snapshot) : NULL;
     if (overlay && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
-        return acr_verb_usage("%s", error->message);
+        return acr_verb_usage(host, "%s", error->message);
     return compare_tests(host, spec, &place, overlay);
 }
 

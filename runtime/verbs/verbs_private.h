@@ -11,14 +11,14 @@ void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Returns the text in one line that is safe for a terminal; owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" in one line, and returns the exit code for `error` (may be NULL
- * after a signal). VERB is the current verb (g_get_prgname). */
+ * after a signal). VERB is the current verb (g_get_prgname). Sets host->failure. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" in one line. */
 void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Quotes a text for a shell; owned. */
 char *acr_shell_word(const char *text) ACR_MUST_USE;
-/* Prints a usage message that points to --help; returns ACR_EXIT_USAGE. */
-AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* Prints a usage message that points to --help; returns ACR_EXIT_USAGE. Sets host->failure. */
+AcrExit acr_verb_usage(AcrHost *host, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* ---- Options (command_line.c, help.c) ---- */
 
@@ -33,7 +33,7 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST
  * reported on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Prints the usage error for arguments other than one run folder. (places.c) */
-AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec);
+AcrExit acr_verb_refuse_runs(AcrHost *host, const AcrRunSpec *spec);
 /* Creates a new run folder in the state folder; owned. Errors: those of task. (places.c) */
 char *acr_verb_new_run_folder(const char *repo, GError **error) ACR_MUST_USE;
 /* Returns the sorted names (char *) of the guides that `help` prints; owned. (help_topic.c) */

@@ -19,7 +19,7 @@ static int verify_patch(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     if (!load_script(spec, &error))
-        return acr_verb_usage("%s", error->message);
+        return acr_verb_usage(host, "%s", error->message);
     return acr_run_and_report(host, spec);
 }
 

@@ -185,7 +185,7 @@ static int print_once(AcrHost *host, const AcrRunSpec *spec)
 static int run_watch(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_refuse_runs(spec);
+        return acr_verb_refuse_runs(host, spec);
     return spec->once ? print_once(host, spec) : watch_folder(host, spec);
 }
 

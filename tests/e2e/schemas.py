@@ -48,7 +48,8 @@ def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
             if is_whole:
                 yield f"no JSON: {line[:200]!r}"
             return
-        yield from faults(name, value)
+        is_error = isinstance(value, dict) and value.get("error", {}) and value["error"].keys() == {"class", "message"}
+        yield from faults("error" if is_error and len(value) == 1 else name, value)
 
 
 def of_folder(words: list[str]) -> Iterator[str]:

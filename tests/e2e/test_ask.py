@@ -344,10 +344,10 @@ def test_nothing_listens(run_host: RunHost) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_usage_is_told_on_stderr_alone(ask: Ask, server: LoopbackOpenAI, args: list[str], word: str) -> None:
+def test_usage_is_told_in_a_line_and_an_object(ask: Ask, server: LoopbackOpenAI, args: list[str], word: str) -> None:
     result = ask("--json", *args, *([] if word == "too many" else ["hi"]))
     result.one_line(2, word)
-    assert result.stdout == b"" and server.requests == []
+    assert result.rows()[0]["error"]["class"] == "usage" and server.requests == []
 
 
 def test_models_that_are_none(run_host: RunHost) -> None:
@@ -355,7 +355,7 @@ def test_models_that_are_none(run_host: RunHost) -> None:
     for name in ("nobody/m", "m", "/m", "openai/", ""):
         result = run_host("ask", "--json", "--model", name, "hi")
         result.one_line(2)
-        assert result.stdout == b""
+        assert result.rows()[0]["error"]["class"] == "usage"
 
 
 def test_interrupted(host: Host, server: LoopbackOpenAI) -> None:

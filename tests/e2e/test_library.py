@@ -146,6 +146,10 @@ try:
     acr_host.search(sys.argv[1], 'search_class("A"')
 except acr_host.HostError as error:
     assert error.exit == 2 and "is not a search call" in str(error)
+try:
+    acr_host.search(sys.argv[1], 'search_class("A")', limit="x")
+except acr_host.HostError as error:
+    assert error.kind == "usage" and str(error).startswith("--limit ")
 assert dir(acr_host) == acr_host.__all__
 print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, odd.failed, why]))
 """

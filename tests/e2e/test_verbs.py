@@ -396,6 +396,21 @@ def test_wrong_usage(run_host: RunHost, tmp_path: Path, words: list[str], said: 
 
 
 @pytest.mark.parametrize(
+    "words",
+    "replay a b|watch a b|report a b|pr a b|config serach|search -e|search -A1 f()|patch --rev HEAD none.md|index more|runs --limit 0"
+    "|tests --patch none.diff|exec --patch none.diff -- true|extensions new|localize --repo . --formula no|doctor more|ask one two"
+    "|run --issue none.md --model m|reproduce|verify --script none.py|eval --predictions none.json|demo --no".split(
+        "|"
+    ),
+)
+def test_wrong_usage_is_an_object_with_json(run_host: RunHost, sample_repo: Repo, words: str) -> None:
+    verb, *options = words.split()
+    result = run_host(verb, "--json", *options, cwd=sample_repo.path).check(2)
+    (told,) = result.rows()
+    assert told["error"]["class"] == "usage" and told["error"]["message"] in result.one_line(2)
+
+
+@pytest.mark.parametrize(
     "options,said",
     [
         (["--rounds", "0"], "--rounds must be from 1 to 1000, not '0'"),
