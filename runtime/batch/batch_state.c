@@ -10,6 +10,8 @@
 #include "batch/shards.h"
 #include "task/cost.h"
 
+#define MAX_ERROR_BYTES ((gsize)1024 * 1024)
+#define MAX_WHY 200
 #define NOTE ACR_FILE_LIVE /* name of the note in the shared folder of each shard or batch */
 
 char *acr_batch_note_path(const char *part, const char *name)
@@ -269,6 +271,33 @@ void acr_batch_state_clear(AcrBatchState *state)
     g_clear_pointer(&state->out, g_free);
 }
 
+char *acr_batch_stop_of(const AcrFolder *folder)
+{
+    g_autoptr(GBytes) error = acr_folder_read_file(folder, ACR_FILE_ERROR, MAX_ERROR_BYTES, NULL);
+    g_autofree char *text = error ? acr_bytes_text(error) : NULL;
+    if (!text || !*text)
+        return NULL;
+    const char *host = g_str_has_prefix(text, "model '") ? strstr(text, "' at ") : NULL,
+               *after = host ? strstr(host, ": ") : NULL, *at = after ? after + strlen(": ") : text;
+    const char *end = strstr(at, "; ");
+    g_autofree char *part = end ? g_strndup(at, (gsize)(end - at)) : g_strdup(at),
+                    *line = acr_text_visible(part);
+    return acr_text_shorten(g_strdelimit(line, "\n\r\t", ' '), MAX_WHY);
+}
+
+/* Reads what a run that has ended without a result left: why it stopped, and what it spent. */
+static void read_stopped_run(AcrBatchState *state, AcrBatchPart *part)
+{
+    const AcrFolder folder = {.path = state->out};
+    g_autoptr(AcrJson) cost = acr_folder_read_json(&folder, ACR_FILE_COST, NULL);
+    AcrCostSum sum;
+    acr_cost_sum_from_json(acr_json_get(cost, "total"), &sum);
+    AcrSpent spent = acr_cost_spent(&sum);
+    acr_spent_add(&state->spent, &spent);
+    part->why = acr_batch_stop_of(&folder);
+    part->why = part->why ? part->why : g_strdup("the process ended without a result");
+}
+
 static void read_run(AcrBatchState *state)
 {
     AcrBatchPart *part = g_new0(AcrBatchPart, 1);
@@ -296,7 +325,7 @@ static void read_run(AcrBatchState *state)
         take_row(state, running->id, row);
         state->n_ended = 1;
     } else {
-        part->why = g_strdup("the process ended without a result");
+        read_stopped_run(state, part);
     }
     free_running(running);
 }

@@ -76,6 +76,9 @@ typedef struct {
  * missing or damaged files. Errors: USAGE of task (the folder does not exist, or contains neither a
  * run nor a batch). */
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
+/* Returns what stopped an unfinished run in a few words, without the model's name and the advice
+ * ("HTTP 401 invalid_api_key: …"); owned; NULL if the run left no error. */
+char *acr_batch_stop_of(const AcrFolder *folder) ACR_MUST_USE;
 void acr_batch_state_clear(AcrBatchState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
 /* Returns the state of the whole batch: RUNS while a shard may still be running, otherwise GONE if

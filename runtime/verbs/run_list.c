@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "batch/batch_state.h"
 #include "layout/layout.h"
 #include "task/live.h"
 #include "verbs/screen.h"
@@ -16,7 +17,6 @@
 #define MAX_PATCH_BYTES ((gsize)16 * 1024 * 1024)
 #define MAX_TITLE 44      /* maximum width; without the folder, a line then fits 80 columns */
 #define BEFORE_FOLDER 36u /* columns of a line without folder and title */
-#define MAX_WHY 200
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
@@ -71,22 +71,6 @@ static char *add_changed_file(const AcrFolder *folder, char *title)
     return g_strdup_printf("%s%s: %s", file, strstr(at, mark) ? ", …" : "", old);
 }
 
-/* Returns what stopped the run in a few words, without the model's name and the advice ("HTTP 401
- * invalid_api_key: …"); owned; NULL if the run left no error. */
-static char *read_stop(const AcrFolder *folder)
-{
-    g_autoptr(GBytes) error = acr_folder_read_file(folder, ACR_FILE_ERROR, MAX_ISSUE_BYTES, NULL);
-    g_autofree char *text = error ? acr_bytes_text(error) : NULL;
-    if (!text || !*text)
-        return NULL;
-    const char *host = g_str_has_prefix(text, "model '") ? strstr(text, "' at ") : NULL,
-               *after = host ? strstr(host, ": ") : NULL, *at = after ? after + strlen(": ") : text;
-    const char *end = strstr(at, "; ");
-    g_autofree char *part = end ? g_strndup(at, (gsize)(end - at)) : g_strdup(at);
-    g_autofree char *line = acr_one_line(part);
-    return acr_text_shorten(line, MAX_WHY);
-}
-
 static const char *repo_of(const AcrJson *meta)
 {
     return acr_json_get_string(acr_json_get(meta, "options"), "repo");
@@ -112,7 +96,7 @@ static Run *read_run(const char *path, const char *repo)
     bool is_over = folder.state == ACR_FOLDER_DONE;
     run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, NULL) : NULL;
     run->state = is_over ? "finished" : is_running ? "running" : "unfinished";
-    run->why = is_over || is_running ? NULL : read_stop(&folder);
+    run->why = is_over || is_running ? NULL : acr_batch_stop_of(&folder);
     run->meta = g_steal_pointer(&folder.meta);
     run->changed_s = status.st_mtime;
     return run;

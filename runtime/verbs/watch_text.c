@@ -81,7 +81,10 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
 {
     g_autofree char *host = acr_one_line(part->process.host),
                     *name = part->name[0] ? g_strconcat(part->name, ": ", NULL) : g_strdup(""),
-                    *why = part->why ? line_of(part->why, MAX_WHY) : NULL;
+                    *why = part->why ? line_of(part->why, MAX_WHY) : NULL,
+                    *out = state->is_run ? acr_shell_word(state->out) : NULL,
+                    *again = g_strconcat("rerun the same command", out ? " with --out " : "",
+                                         out ? out : "", " to resume", NULL);
     const char *what = kind_name(state);
     gint64 pid = part->process.pid;
     switch (part->state) {
@@ -94,13 +97,11 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
                                " on '%s' is still running or was killed",
                                name, pid, host);
     case ACR_PART_GONE:
-        return g_strdup_printf(
-            "%sprocess %" G_GINT64_FORMAT
-            " has ended, and the %s is not finished; rerun the same command to resume",
-            name, pid, what);
+        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT
+                               " has ended, and the %s is not finished; %s",
+                               name, pid, what, again);
     default:
-        return why ? g_strdup_printf("%snot finished: %s; rerun the same command to resume", name,
-                                     why)
+        return why ? g_strdup_printf("%snot finished: %s; %s", name, why, again)
                    : g_strconcat(name, "finished", NULL);
     }
 }

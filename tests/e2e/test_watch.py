@@ -129,7 +129,8 @@ def test_dated_lines_of_a_run_and_its_end(
     server = loopback_openai(script_lines())
     server.fail(Failure("hang"), at=ANALYSE_2)
     out = tmp_path / "run"
-    child = host.start(*arguments(sample_repo.path, out, model=server.model), env=server.environment)
+    command = arguments(sample_repo.path, out, "--max-cost", 500, model=server.model)
+    child = host.start(*command, env=server.environment)
     server.wait_for(ANALYSE_2 + 1)
     state = now(host, out)
     assert (state["kind"], state["total"], state["running"][0]["stage"]) == ("run", 1, "analyse")
@@ -140,9 +141,13 @@ def test_dated_lines_of_a_run_and_its_end(
     child.communicate(timeout=30)
     stdout, stderr = watching.communicate(timeout=30 * SLOWNESS)
     assert watching.returncode == 1
-    assert b"not finished: the process ended without a result; rerun the same command to resume" in stderr
+    assert f"not finished: interrupted; rerun the same command with --out {out} to resume\n".encode() in stderr
+    total, spent = read_json(out / "cost.json")["total"], now(host, out)["spent"]
+    assert total["unanswered_microusd"] > 0, "the interrupted call counts as its maximum"
+    assert (spent["calls"], spent["charged_microusd"]) == (total["calls"], total["charged_microusd"])
+    assert f"${spent['charged_microusd'] / 1e6:.4f}" in host.run("watch", out, "--once").check().out
     assert not (out / "live.json").exists(), "what has ended in order leaves no note"
-    resumed = host.run(*arguments(sample_repo.path, out, model=server.model), env=server.environment).check()
+    resumed = host.run(*command, env=server.environment).check()
     assert resumed.out.startswith("diff --git ")
     done = host.run("watch", out).check()
     assert done.out.startswith("run: patch\nverdict: unverified\n")
