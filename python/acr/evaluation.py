@@ -96,7 +96,7 @@ def _row(instance: dict) -> dict:
     """The other members of a task's row, as written by _instance."""
     times = {
         name: round(1000 * instance.get(key, 0))
-        for name, key in (("total_ms", "seconds"), ("tests_ms", "test_seconds"))
+        for name, key in (("total_ms", "seconds"), ("tests_ms", "test_seconds"), ("setup_ms", "setup_seconds"))
     }
     sizes = {key: instance.get(key, 0) for key in ("peak_bytes", "image_bytes")}
     return times | sizes | {key: instance.get(key) for key in ("failure", *_SOMETIMES)}
@@ -211,12 +211,15 @@ def _audited(run: dict, audits: list[dict]) -> str:
 
 def _costs(rows: list[dict], lines: list[str]) -> dict:
     """The cost of grading, the greatest memory of one task, and how often each image was used."""
-    total, tests, images = (sum(row[key] for row in rows) for key in ("total_ms", "tests_ms", "image_bytes"))
+    keys = ("total_ms", "tests_ms", "setup_ms", "image_bytes")
+    total, tests, setup, images = (sum(row.get(key, 0) for row in rows) for key in keys)
     peak = max((row["peak_bytes"] for row in rows), default=0)
     if total:
         told = f"graded in {total / 1000:.1f} s (sum of all jobs), of which tests {tests / 1000:.1f} s; peak memory {peak / _MB:.0f} MB"
+        told += f"; set-up {setup / 1000:.1f} s more" if setup >= 100 else ""
         lines.append(told + (f"; images {images / _MB:.0f} MB" if images else ""))
-    return {"seconds": total / 1000, "test_seconds": tests / 1000, "peak_bytes": peak, "image_bytes": images}
+    times = {"seconds": total / 1000, "test_seconds": tests / 1000, "setup_seconds": setup / 1000}
+    return {**times, "peak_bytes": peak, "image_bytes": images}
 
 
 def _instance(row: dict) -> dict:
@@ -225,6 +228,7 @@ def _instance(row: dict) -> dict:
         "failure": row["failure"],
         "seconds": row["total_ms"] / 1000,
         "test_seconds": row["tests_ms"] / 1000,
+        "setup_seconds": row.get("setup_ms", 0) / 1000,
         "peak_bytes": row["peak_bytes"],
         "image_bytes": row["image_bytes"],
         **{key: row[key] for key in _SOMETIMES if row.get(key)},

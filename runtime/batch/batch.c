@@ -119,10 +119,11 @@ static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunR
 }
 
 /* Runs a task. `kept` contains the options of the task's run if the run is finished; otherwise it
- * is NULL. */
-static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept,
+ * is NULL. Sets *setup_ms to the time that the task's place took, such as a new environment. */
+static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept, gint64 *setup_ms,
                          AcrRunResult *out)
 {
+    gint64 start_us = g_get_monotonic_time();
     const AcrInstance *instance = batch->instances->pdata[number];
     const char *repos = batch->options->spec->repos;
     const char *const argv[] = {batch->options->exe, ACR_BATCH_TASK_VERB, instance->instance_id,
@@ -136,6 +137,7 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         (!options->place_task ||
          options->place_task(options->place_ctx, number, kept,
                              acr_budget_deadline(batch->limits.budget), &task_place, &error));
+    *setup_ms = options->place_task ? (g_get_monotonic_time() - start_us) / 1000 : 0;
     g_autofree char *text = is_placed ? describe_task(batch, instance, repo, &task_place) : NULL;
     g_auto(AcrSpawnResult) ended = {0};
     AcrSpawn spawn = {
@@ -376,8 +378,8 @@ static void *run_next_tasks(void *data)
         AcrBatchTask task = {.instance = batch->instances->pdata[number], .result = &result};
         g_auto(AcrRunSpec) kept = acr_run_spec_of(ACR_FOR_RUN);
         task.was_over = is_finished(batch->options->spec->out, task.instance, &kept);
-        run_instance(batch, number, task.was_over ? &kept : NULL, &result);
-        task.ms = (g_get_monotonic_time() - start_us) / 1000;
+        run_instance(batch, number, task.was_over ? &kept : NULL, &task.setup_ms, &result);
+        task.ms = (g_get_monotonic_time() - start_us) / 1000 - task.setup_ms;
         pthread_mutex_lock(&batch->lock);
         account(batch, &task, number);
         pthread_mutex_unlock(&batch->lock);

@@ -85,8 +85,8 @@ bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **e
 typedef struct {
     const AcrInstance *instance;
     const AcrRunResult *result;
-    gint64 ms;
-    bool was_over; /* the task was already finished in its run folder before this command */
+    gint64 ms, setup_ms; /* `ms` excludes `setup_ms`, the time to prepare the task's place */
+    bool was_over;       /* the task was already finished in its run folder before this command */
 } AcrBatchTask;
 
 /* Where the code of a task runs. Strings are owned; NULL: as in the batch's options. */

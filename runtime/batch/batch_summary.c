@@ -9,6 +9,7 @@
 #include "task/cost.h"
 #include "task/run_folder.h"
 
+#define SETUP "setup_seconds"
 #define WARN_TASKS 3u /* minimum number of tasks without compared tests for the warning */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
@@ -26,7 +27,7 @@ struct AcrBatchSummary {
 
 typedef struct {
     guint tasks;
-    double seconds;
+    double seconds, setup_seconds;
     AcrCostSum cost;
 } Sum;
 
@@ -218,14 +219,15 @@ AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, doubl
 
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
 {
+    static const char *const kept[] = {"seconds", SETUP, "grade"}; /* if the task was over */
     Row *known = find_task_row(summary, task->instance->instance_id);
-    double seconds = (double)task->ms / 1000;
-    if (known && task->was_over)
-        seconds = acr_json_get_double(known->json, "seconds", seconds);
-    AcrJson *json = acr_batch_summary_row(task->instance->instance_id, task->result, seconds);
+    AcrJson *json =
+        acr_batch_summary_row(task->instance->instance_id, task->result, (double)task->ms / 1000);
     acr_json_set_string(json, "repo", task->instance->repo);
-    if (known && task->was_over && row_text(known, "grade"))
-        acr_json_set_string(json, "grade", row_text(known, "grade"));
+    acr_json_set(json, SETUP, acr_json_new_double((double)task->setup_ms / 1000));
+    for (guint i = 0; known && task->was_over && i < G_N_ELEMENTS(kept); i++)
+        if (acr_json_get(known->json, kept[i]))
+            acr_json_set(json, kept[i], acr_json_copy(acr_json_get(known->json, kept[i])));
     Row row = {json, true};
     if (!task->was_over) {
         g_autoptr(GDateTime) now = g_date_time_new_now_utc();
@@ -260,6 +262,7 @@ static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key
             continue;
         sum.tasks++;
         sum.seconds += acr_json_get_double(row->json, "seconds", 0);
+        sum.setup_seconds += acr_json_get_double(row->json, SETUP, 0);
         acr_cost_sum_from_json(acr_json_get(row->json, "cost"), &cost);
         acr_cost_sum_add(&sum.cost, &cost);
     }
@@ -315,6 +318,12 @@ gint64 acr_batch_charged(const char *out, const char *part)
     return bytes ? CLAMP(acr_microusd(acr_ledger_text_spent(bytes)), 0, ACR_BATCH_MOST) : 0;
 }
 
+/* Returns a sum as JSON, rounded, because repeated addition is inexact; owned. */
+static AcrJson *new_sum(double seconds)
+{
+    return acr_json_new_double(floor(seconds * 1000 + 0.5) / 1000);
+}
+
 AcrJson *acr_batch_summary_json(const AcrBatchSummary *summary)
 {
     AcrJson *json = acr_json_copy(summary->about);
@@ -326,8 +335,7 @@ AcrJson *acr_batch_summary_json(const AcrBatchSummary *summary)
         ACR_INT("tasks", all.tasks), ACR_JSON("by_status", count_by(summary, false, "status")),
         ACR_JSON("by_verdict", count_by(summary, false, "verdict")),
         ACR_JSON("by_error_class", count_by(summary, false, "error_class")),
-        /* round, because repeated addition is inexact */
-        ACR_JSON("seconds", acr_json_new_double(floor(all.seconds * 1000 + 0.5) / 1000)),
+        ACR_JSON("seconds", new_sum(all.seconds)), ACR_JSON(SETUP, new_sum(all.setup_seconds)),
         ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
     g_autofree char *out = g_path_get_dirname(summary->path);
     gint64 charged = acr_batch_charged(out, "");

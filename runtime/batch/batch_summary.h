@@ -21,8 +21,8 @@ const char *acr_batch_status(const AcrRunResult *result);
 /* The summary: {"date": when the last task ended, "dataset", "models",
  *  "options": {given options that affect results},
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
- *             "seconds", "cost": SUM, "repo", "grade": if it was graded}],
- *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM,
+ *             "seconds", "cost": SUM, "repo", "setup_seconds", "grade": if it was graded}],
+ *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "setup_seconds", "cost": SUM,
  *             "charged_microusd"}}. A SUM is as in cost.json. Tasks are in the data set's order. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of

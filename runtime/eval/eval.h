@@ -59,7 +59,8 @@ const char *acr_grade_name(AcrGrade grade); /* "resolved", … */
 
 /* The time and space that grading a prediction took; 0 if unknown or none. */
 typedef struct {
-    gint64 total_ms, tests_ms; /* total time, and time of the test script */
+    gint64 total_ms, tests_ms; /* total time without set-up, and time of the test script */
+    gint64 setup_ms;           /* time to prepare the environment or the image */
     gint64 peak_bytes, image_bytes;
 } AcrEvalCost;
 

@@ -88,6 +88,7 @@ typedef struct {
     bool timed_out;
     int exit_code;
     gint64 wall_ms, peak_bytes, image_bytes;
+    gint64 setup_ms;   /* time to prepare the environment or the image; added to its value */
     const char *limit; /* name of the limit that was exceeded, borrowed; NULL if there is none */
     /* files that the patch changed, one on each line: "f path", or "l path" for a link */
     char *changed;

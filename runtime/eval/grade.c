@@ -96,7 +96,8 @@ static AcrEvalCost read_cost(const AcrJson *verdict)
 {
     return (AcrEvalCost){
         acr_json_get_int(verdict, "total_ms", 0), acr_json_get_int(verdict, "wall_ms", 0),
-        acr_json_get_int(verdict, "peak_bytes", 0), acr_json_get_int(verdict, "image_bytes", 0)};
+        acr_json_get_int(verdict, "setup_ms", 0), acr_json_get_int(verdict, "peak_bytes", 0),
+        acr_json_get_int(verdict, "image_bytes", 0)};
 }
 
 static AcrGraded read_grade(const AcrJson *verdict)
@@ -182,10 +183,12 @@ static bool run_task_tests(Work *work, GError **error)
     const AcrEvalFolder *folder = &work->folder;
     const char *patch = patch_of(work);
     AcrEvalWay way = {.patch = work->prediction->patch};
+    gint64 start_us = g_get_monotonic_time();
     if (work->plan.image && work->options->images &&
         !acr_eval_images_take(work->options->images, work->task->instance_id, &work->plan.image,
                               error))
         return false;
+    work->run.setup_ms += (g_get_monotonic_time() - start_us) / 1000;
     acr_eval_folder_remove(folder, ACR_FILE_VERDICT);
     acr_eval_folder_remove(folder, ACR_FILE_EVAL_REPORT);
     acr_eval_folder_remove(folder, ACR_FILE_EVAL_OUTPUT);
@@ -254,6 +257,7 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     acr_json_set_string(json, "limit", run->limit);
     acr_json_set_int(json, "wall_ms", run->wall_ms);
     acr_json_set_int(json, "total_ms", graded->cost.total_ms);
+    acr_json_set_int(json, "setup_ms", run->setup_ms);
     acr_json_set_int(json, "peak_bytes", run->peak_bytes);
     acr_json_set_int(json, "image_bytes", run->image_bytes);
     return json;
@@ -262,10 +266,10 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
 {
     const AcrEvalRun *run = &work->run;
-    gint64 total_ms = (g_get_monotonic_time() - work->begun_us) / 1000;
-    graded->cost = work->saved
-                       ? read_cost(work->saved)
-                       : (AcrEvalCost){total_ms, run->wall_ms, run->peak_bytes, run->image_bytes};
+    gint64 total_ms = (g_get_monotonic_time() - work->begun_us) / 1000 - run->setup_ms;
+    graded->cost = work->saved ? read_cost(work->saved)
+                               : (AcrEvalCost){total_ms, run->wall_ms, run->setup_ms,
+                                               run->peak_bytes, run->image_bytes};
     g_autoptr(AcrJson) json = describe_verdict(work, graded);
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
@@ -462,7 +466,7 @@ static bool prepare_grading(Work *work, GError **error)
 #define EMPTY "baseline-empty"
 
 static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance *task,
-                                const char *model, const char *patch, gint64 deadline_us,
+                                const char *model, const char *patch, AcrEvalRun *run,
                                 char **out_error)
 {
     AcrPrediction prediction = {.instance_id = task->instance_id,
@@ -471,7 +475,8 @@ static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance
                                 .is_baseline = true,
                                 .is_reference = true};
     g_auto(AcrGraded) graded = {0};
-    acr_eval_prediction(options, task, &prediction, deadline_us, &graded);
+    acr_eval_prediction(options, task, &prediction, run->deadline_us, &graded);
+    run->setup_ms += graded.is_kept ? 0 : graded.cost.setup_ms;
     *out_error = g_steal_pointer(&graded.error);
     return graded.grade;
 }
@@ -479,16 +484,16 @@ static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance
 /* Returns why the tests cannot grade the task: they pass without a patch, or fail with the
  * reference patch. Owned; NULL if the tests can grade the task. */
 static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *task,
-                             gint64 deadline_us)
+                             AcrEvalRun *run)
 {
     g_autoptr(AcrJson) row = acr_json_parse(task->row, strlen(task->row), NULL);
     const char *patch = acr_json_get_string(row, "patch");
     g_autofree char *why = NULL, *why_gold = NULL;
     if (!patch || !*patch)
         return g_strdup("the data set has no reference patch for this task");
-    if (grade_reference(options, task, EMPTY, NULL, deadline_us, &why) == ACR_GRADE_RESOLVED)
+    if (grade_reference(options, task, EMPTY, NULL, run, &why) == ACR_GRADE_RESOLVED)
         return g_strdup("the task's tests pass without a patch");
-    if (grade_reference(options, task, GOLD, patch, deadline_us, &why_gold) == ACR_GRADE_RESOLVED)
+    if (grade_reference(options, task, GOLD, patch, run, &why_gold) == ACR_GRADE_RESOLVED)
         return NULL;
     return g_strconcat("the task's tests fail with the reference patch", why_gold ? ": " : NULL,
                        why_gold, NULL);
@@ -507,7 +512,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
     if (!prediction->patch && !prediction->is_baseline)
         return;
     if (options->spec->baseline && !prediction->is_reference && !options->spec->regrade)
-        work.ungradable = find_ungradable(options, task, deadline_us);
+        work.ungradable = find_ungradable(options, task, &work.run);
     bool ok = prepare_grading(&work, &error);
     if (ok && options->spec->regrade)
         ok = grade_again(&work, out, &error);

@@ -242,9 +242,11 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
 {
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, error);
+    gint64 start_us = g_get_monotonic_time();
     g_autofree char *python = tree ? acr_eval_environment(options->host, options->spec->out, task,
                                                           plan, out->deadline_us, error)
                                    : NULL;
+    out->setup_ms += (g_get_monotonic_time() - start_us) / 1000;
     if (!python)
         return false;
     AcrSandboxOptions sandbox_options = {

@@ -445,8 +445,12 @@ def project(host: Host, tmp_path: Path, cache: Path) -> Project:
 
 
 def test_an_environment_grades_without_an_engine(project: Project) -> None:
-    assert project.report(FIX, how="--verbose")["resolved"]
-    assert not project.report(FIX.replace("x + 1", "x + 2"))["resolved"]
+    made: list[int] = []
+    for patch in (FIX, FIX.replace("x + 1", "x + 2")):
+        assert project.report(patch, how="--verbose")["resolved"] == (patch == FIX)
+        verdict = json.loads((project.place / "verdict.json").read_text())
+        made += [verdict["setup_ms"], verdict["total_ms"]]
+    assert made[0] > max(500, made[1], made[3], 5 * made[2]), "the first task makes the environment for all"
     environments = project.cache / "acr-host" / "environments"
     assert len([path for path in environments.iterdir() if path.is_dir()]) == 1
     assert not (project.folder / "repos" / "own" / "project" / "made.py").exists()

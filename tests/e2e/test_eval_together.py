@@ -331,7 +331,8 @@ def place_of(batch: Batch) -> dict[str, Any]:
 def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
     """The environment is made once, and not again for a finished task; `auto` takes the place that --grade uses."""
     result = in_environment(batch, "--grade=environment").check()
-    assert result.out.splitlines()[1].split()[:2] == [SOLVED, "resolved"]
+    (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
+    assert (result.out.split()[5:7], row["setup_seconds"] > row["seconds"]) == ([SOLVED, "resolved"], True), row
     place = place_of(batch)
     (made,) = batch.cache.glob("acr-host/environments/*/lib/*/site-packages/charset_normalizer")
     assert Path(place["python"]).parts[:-2] == made.parts[:-4]

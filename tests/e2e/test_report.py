@@ -257,7 +257,7 @@ def check_table(run_host: RunHost, folder: Path) -> None:
     (folder / "task-0" / "cost.json").write_text(json.dumps(spent))
     table = run_host("report", folder, "-f", "csv").check().out
     rows = {row["instance_id"]: row for row in csv.DictReader(io.StringIO(table, newline=""), strict=True)}
-    assert table.count("\r\n") == len(table.splitlines()) == 19 and set(map(len, rows.values())) == {17}
+    assert table.count("\r\n") == len(table.splitlines()) == 19 and set(map(len, rows.values())) == {18}
     bad, good = rows["failed"], rows["task-0"]
     assert (bad["repository"], bad["reason"], bad["charged_usd"], bad["calls"]) == (
         "own/project", "'=1+1,\"x\"", "0.001500", "2",

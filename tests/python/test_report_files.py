@@ -129,7 +129,10 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     about = json.dumps({"charged_microusd": 5000}).encode()  # of it 2000 for a task that was killed
     told = service.tasks(pack([b"text", b"0", b"0", b"7", *fields, b"(about)", about]))
     assert told.endswith(b"\n0.0030 USD for answers, 0.0050 USD charged\n")
-    summary = json.dumps({"tasks": [{"instance_id": "t1", "status": "interrupted"}]}).encode()
+    row = {"instance_id": "t1", "status": "interrupted", "seconds": 2, "setup_seconds": 30}
+    summary = json.dumps({"tasks": [row], "instances": {"t1": {"seconds": 3, "setup_seconds": 1}}}).encode()
+    told = service.tasks(pack([b"csv", b"0", b"0", b"7", *fields, b"summary.json", summary]))
+    assert b",2.000,3.000,0,,31.000\r\n" in told and b",0.000,0.000,0,,0.000\r\n" in told
     told = service.tasks(pack([b"text", b"0", b"0", b"7", *fields, b"summary.json", summary]))
     assert b"1 refused, 1 interrupted, 1 verified\n" in told
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()

@@ -51,6 +51,7 @@ class Task:
     patch_lines: int = 0  # lines that its patch adds or removes
     run_seconds: float = 0
     grade_seconds: float = 0
+    setups: dict[str, float] = field(default_factory=dict)  # seconds to prepare the places of its run and its grading
     page: str = ""  # the page of its run, from the batch's folder
     log: str = ""  # the output of the tests that graded it, from the batch's folder
     failing: list[str] = field(default_factory=list)  # tests that failed when it was graded
@@ -93,6 +94,10 @@ class Task:
     def seconds(self) -> float:
         return self.run_seconds + self.grade_seconds
 
+    @property
+    def setup_seconds(self) -> float:
+        return sum(self.setups.values())
+
 
 def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
@@ -116,6 +121,7 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
     for row in rows_of(tasks, MAX_ROWS * 2):
         task = _task(found, member(row, "instance_id"))
         task.run_seconds = seconds_of(row.get("seconds"))
+        task.setups["run"] = seconds_of(row.get("setup_seconds"))
         task.failure = line_of(row.get("error_class"), 60)
         task.ended = line_of(row.get("status"), 60)
         task.status = task.status or task.ended
@@ -125,6 +131,7 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
     for name, row in instances.items() if isinstance(instances, dict) else ():
         task = _task(found, name)
         task.grade_seconds = seconds_of(member(row, "seconds"))
+        task.setups["grading"] = seconds_of(member(row, "setup_seconds"))
         task.failure = line_of(member(row, "failure"), 60) or task.failure
         audited = member(row, "audit")
         task.audited = audited if isinstance(audited, dict) else {}
@@ -273,6 +280,8 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
         ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
         ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n", data_head="calls")),
         ("time", True, lambda task: tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}")),
+        ("set-up", any(task.setup_seconds >= 0.05 for task in tasks),
+         lambda task: tag("td", f"{task.setup_seconds:.1f} s", class_="n", data_key=f"{task.setup_seconds:.1f}", data_head="set-up")),
         ("error", any(task.failure for task in tasks), lambda task: tag("td", task.failure, data_head="error")),
         ("why", any(task.why for task in tasks), lambda task: tag("td", shortened(task.why, _MAX_WHY), class_="why")),
         ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why", data_head="failing tests")),
@@ -280,7 +289,7 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
          lambda task: tag("td", tag("a", "test log", href=quote(task.log)) if task.log else "")),
     ]  # fmt: skip
     shown = [(head, cell) for head, is_wanted, cell in columns if is_wanted]
-    kinds = dict.fromkeys(("cost", "calls", "time"), "n")
+    kinds = dict.fromkeys(("cost", "calls", "time", "set-up"), "n")
     top = tag(
         "tr", *(tag("th", tag("button", head, type="button"), scope="col", class_=kinds.get(head)) for head, _ in shown)
     )
@@ -443,6 +452,7 @@ def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[s
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
          "doubt": task.doubt or None, "why": task.why, "error_class": task.failure or None, "failing_tests": task.failing, "seconds": task.seconds,
+         "setup_seconds": task.setup_seconds,
          "cost_microusd": task.cost, "calls": task.calls,
          **({"before": task.other} if is_compared else {})}
         for task in tasks
@@ -477,7 +487,7 @@ def _price(tasks: list[Task], about: object) -> str:
 _AMOUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "charged_microusd")
 _HEAD = (
     *("instance_id", "repository", "state", "verdict", "resolved", "reason", "attempts", *_AMOUNTS[:4]),
-    *("cost_usd", "charged_usd", "seconds", "grade_seconds", "patch_lines", "model"),
+    *("cost_usd", "charged_usd", "seconds", "grade_seconds", "patch_lines", "model", "setup_seconds"),
 )
 
 
@@ -497,7 +507,9 @@ def batch_csv(tasks: list[Task], about: object) -> str:
         named = [task.name, task.repo, task.ended or task.outcome, task.verdict, graded, _why_with_tests(task)]
         usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
         times = [f"{seconds:.3f}" for seconds in (task.run_seconds, task.grade_seconds)]
-        rows.append([*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines, model])
+        rows.append(
+            [*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines, model, f"{task.setup_seconds:.3f}"]
+        )
     rows += [[name, "", "not_begun", *[""] * (len(_HEAD) - 3)] for name in unbegun]
     text = io.StringIO()
     csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)
