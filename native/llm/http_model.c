@@ -100,10 +100,11 @@ static bool is_time_over(const HttpModel *self)
     return time_left_ms(self) < MIN_TRY_MS;
 }
 
-static bool fail_too_late(AcrFailure *failure)
+static bool fail_too_late(const HttpModel *self, AcrFailure *failure)
 {
-    return acr_fail(failure, ACR_LLM_ERROR_CEILING,
-                    "--max-time reached; rerun with a higher limit to continue");
+    g_autofree char *message = g_strconcat(acr_budget_deadline_name(self->spend.budget),
+                                           " reached; rerun with a higher limit to continue", NULL);
+    return acr_fail(failure, ACR_LLM_ERROR_CEILING, message);
 }
 
 /* The state of a response while its body is read. */
@@ -163,7 +164,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
                         "the server keeps the response open but sends no content");
     if (error->code == ACR_HTTP_ERROR_TIMEOUT && is_time_over(flow->self))
-        return fail_too_late(failure);
+        return fail_too_late(flow->self, failure);
     if (error->code == ACR_HTTP_ERROR_TIMEOUT) {
         const AcrPartial *partial = flow->reader ? acr_reader_partial(flow->reader) : NULL;
         g_autoptr(GString) why = g_string_new(error->message);
@@ -339,7 +340,7 @@ static bool enter_try(Call *call, AcrFailure *failure)
         message = g_strdup_printf("all processes that use this key are paused: %s", why);
         return acr_fail(failure, acr_llm_paused_class(why), message);
     default:
-        return fail_too_late(failure);
+        return fail_too_late(self, failure);
     }
 }
 
@@ -367,7 +368,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
-        return fail_too_late(failure);
+        return fail_too_late(self, failure);
     /* a call in a batch needs no slot, because it may wait for up to a day */
     if (!is_pooled && !enter_try(call, failure))
         return false;

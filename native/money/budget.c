@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define PICO_PER_MICRO 1000000
+#define MICRO_PER_USD 1e6
 
 struct AcrBudget {
     GPtrArray *ledgers; /* array of ledgers, in the order in which they are locked */
@@ -43,6 +43,11 @@ void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *
 gint64 acr_budget_deadline(const AcrBudget *budget)
 {
     return budget->deadline_us;
+}
+
+const char *acr_budget_deadline_name(const AcrBudget *budget)
+{
+    return budget->deadline_name ? budget->deadline_name : "the deadline";
 }
 
 static AcrLedger *ledger_at(const AcrBudget *budget, guint n)
@@ -104,15 +109,14 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     return ok;
 }
 
-/* Formats an amount, rounded up: "$0.27", or with more digits for small amounts. */
+/* Formats an amount, rounded up: "0.27 USD", or with more digits for small amounts; owned. */
 static char *usd(gint64 pico)
 {
     gint64 micro = acr_microusd(pico);
-    char *text = g_strdup_printf("$%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT,
-                                 micro / PICO_PER_MICRO, micro % PICO_PER_MICRO);
+    g_autofree char *text = g_strdup_printf("%.6f", (double)micro / MICRO_PER_USD);
     for (char *end = text + strlen(text) - 1; *end == '0' && end[-2] != '.'; end--)
         *end = '\0';
-    return text;
+    return g_strconcat(text, " USD", NULL);
 }
 
 static gint64 narrow_sum(__int128 sum)
@@ -157,9 +161,8 @@ static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GErr
 
 gint64 acr_budget_left_ms(const AcrBudget *budget)
 {
-    if (!budget->deadline_us)
-        return G_MAXINT64;
-    return MAX((budget->deadline_us - g_get_monotonic_time()) / 1000, 0);
+    gint64 left_us = MAX(budget->deadline_us - g_get_monotonic_time(), 0);
+    return budget->deadline_us ? left_us / 1000 : G_MAXINT64;
 }
 
 bool acr_budget_is_in_time(const AcrBudget *budget, GError **error)
@@ -168,7 +171,7 @@ bool acr_budget_is_in_time(const AcrBudget *budget, GError **error)
         return true;
     return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
                          "%s reached; rerun with a higher limit to continue",
-                         budget->deadline_name ? budget->deadline_name : "the deadline");
+                         acr_budget_deadline_name(budget));
 }
 
 static guint64 new_id(AcrBudget *budget)

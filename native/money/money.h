@@ -167,6 +167,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
  * Error messages call the deadline `limit` ("--max-time"). */
 void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *limit);
 gint64 acr_budget_deadline(const AcrBudget *budget);
+const char *acr_budget_deadline_name(const AcrBudget *budget); /* for messages; borrowed */
 gint64 acr_budget_left_ms(const AcrBudget *budget);
 /* Whether the deadline has not passed; otherwise fails with CEILING. */
 bool acr_budget_is_in_time(const AcrBudget *budget, GError **error) ACR_MUST_USE;

@@ -190,8 +190,9 @@ TEST("/llm/http_model", the_deadline_of_a_budget_ends_a_try_as_a_ceiling)
     g_autoptr(AcrBudget) budget = acr_budget_new();
     g_auto(Call) call = {.options = {.temperature = -1, .budget = budget}};
     begin(&call, replies, G_N_ELEMENTS(replies));
-    acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC / 2, "run");
+    acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC / 2, "--task-max-time");
     assert_fails(&call, ACR_LLM_ERROR_CEILING, 0);
+    g_assert_nonnull(strstr(call.error->message, "--task-max-time reached; rerun with a higher limit"));
     assert_fails(&call, ACR_LLM_ERROR_CEILING, 0); /* no try begins after the deadline */
     g_assert_cmpuint(acr_report_tries(acr_model_report(call.model)), ==, 0);
 }
