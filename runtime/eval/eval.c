@@ -8,6 +8,7 @@
 #include "batch/batch_state.h"
 #include "eval/images.h"
 
+#define MAX_NAMED 5u         /* maximum number of tasks that a line names */
 #define MAX_READ_COMMITS 50u /* reading a commit's tree takes some milliseconds */
 
 struct AcrEval {
@@ -236,13 +237,12 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
 static char *find_lack(const AcrEvalOptions *options, const AcrInstance *task, bool reads_commit,
                        GPtrArray *uncloned)
 {
-    g_auto(AcrGradingPlan) plan = {0};
     g_autoptr(GError) reason = NULL;
     g_autofree char *clone =
         options->in_environment ? acr_dataset_repo(options->spec->repos, task->repo) : NULL;
     if (options->in_environment && !clone)
         g_ptr_array_add(uncloned, (void *)task);
-    bool ok = acr_eval_plan(options, task, &plan, &reason);
+    bool ok = acr_eval_check_place(options, task, &reason);
     if (ok && clone && reads_commit) {
         g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, &reason);
         ok = tree != NULL;
@@ -250,12 +250,36 @@ static char *find_lack(const AcrEvalOptions *options, const AcrInstance *task, b
     return ok ? NULL : g_strdup(reason->message);
 }
 
+void acr_eval_add_lack(AcrJson *lacks, const char *why, const char *id)
+{
+    AcrJson *ids = (AcrJson *)acr_json_get(lacks, why);
+    if (!ids)
+        acr_json_set(lacks, why, ids = acr_json_new_array());
+    acr_json_append(ids, ACR_TEXT(id));
+}
+
+char **acr_eval_lack_lines(const AcrJson *lacks)
+{
+    GPtrArray *lines = g_ptr_array_new();
+    for (const AcrJson *at = acr_json_first(lacks); at; at = acr_json_next(at)) {
+        g_autoptr(GString) names = g_string_new(NULL);
+        guint n = 0;
+        for (const AcrJson *id = acr_json_first(at); id; id = acr_json_next(id))
+            if (n++ < MAX_NAMED)
+                g_string_append_printf(names, "%s%s", n > 1 ? ", " : "", acr_json_string(id));
+        g_string_append(names, n > MAX_NAMED ? ", …: " : n ? ": " : "");
+        g_ptr_array_add(lines, g_strconcat(names->str, acr_json_key(at), NULL));
+    }
+    g_ptr_array_add(lines, NULL);
+    return (char **)g_ptr_array_free(lines, FALSE);
+}
+
 char **acr_eval_lacks(const AcrEvalOptions *options, const GPtrArray *tasks,
                       const GPtrArray *predictions, bool *out_none)
 {
-    g_autoptr(GPtrArray) uncloned = g_ptr_array_new(), lines = g_ptr_array_new();
-    g_autoptr(GHashTable) by_id = g_hash_table_new(g_str_hash, g_str_equal),
-                          said = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GPtrArray) uncloned = g_ptr_array_new();
+    g_autoptr(GHashTable) by_id = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(AcrJson) lacks = acr_json_new_object();
     guint asked = 0, good = 0;
     for (guint i = 0; i < tasks->len; i++)
         g_hash_table_insert(by_id, ((AcrInstance *)tasks->pdata[i])->instance_id, tasks->pdata[i]);
@@ -265,19 +289,16 @@ char **acr_eval_lacks(const AcrEvalOptions *options, const GPtrArray *tasks,
         guint before = uncloned->len;
         if (!prediction->patch || !task)
             continue;
-        char *lack = find_lack(options, task, asked++ < MAX_READ_COMMITS, uncloned);
+        g_autofree char *lack = find_lack(options, task, asked++ < MAX_READ_COMMITS, uncloned);
         good += !lack && uncloned->len == before;
-        if (lack && !g_hash_table_contains(said, lack))
-            g_ptr_array_add(lines, g_strdup_printf("%s: %s", task->instance_id, lack));
         if (lack)
-            (void)g_hash_table_add(said, lack);
+            acr_eval_add_lack(lacks, lack, task->instance_id);
     }
     g_autoptr(GError) clones = NULL;
     if (uncloned->len && !acr_dataset_check_repos(options->spec->repos, uncloned, &clones))
-        g_ptr_array_add(lines, g_strdup(clones->message));
+        acr_json_set(lacks, clones->message, acr_json_new_array()); /* it names the repositories */
     *out_none = asked > 0 && good == 0;
-    g_ptr_array_add(lines, NULL);
-    return (char **)g_ptr_array_free(g_steal_pointer(&lines), FALSE);
+    return acr_eval_lack_lines(lacks);
 }
 
 bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,

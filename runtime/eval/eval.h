@@ -124,9 +124,16 @@ ACR_MUST_USE char *acr_eval_environment(const AcrHost *host, const char *out,
                                         const AcrInstance *task, const AcrGradingPlan *plan,
                                         gint64 deadline_us, GError **error);
 
-/* Returns everything that the tasks with a prediction lack to be graded (fields, recipes, clones,
- * commits), each reason once with its first task; owned (g_strfreev). *out_none: no task can be
- * graded. */
+/* Checks that the code of a task can run: that there is a plan, and the environment or, to create
+ * it, a Python of its version. Errors: those of acr_eval_plan, FAILED, those of project. */
+bool acr_eval_check_place(const AcrEvalOptions *options, const AcrInstance *task,
+                          GError **error) ACR_MUST_USE;
+/* Adds a task to an object {reason: the tasks to which it applies}. */
+void acr_eval_add_lack(AcrJson *lacks, const char *why, const char *id);
+/* Returns a line for each reason of such an object, with its first tasks; owned (g_strfreev). */
+char **acr_eval_lack_lines(const AcrJson *lacks) ACR_MUST_USE;
+/* Returns such lines for everything that the tasks with a prediction lack to be graded (fields,
+ * recipes, clones, commits, Pythons); owned (g_strfreev). *out_none: no task can be graded. */
 ACR_MUST_USE char **acr_eval_lacks(const AcrEvalOptions *options, const GPtrArray *tasks,
                                    const GPtrArray *predictions, bool *out_none);
 

@@ -76,6 +76,31 @@ bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGr
     return true;
 }
 
+/* Returns the folder of the environments; owned. */
+static char *find_cache(const char *out, GError **error)
+{
+    g_autofree char *places = acr_host_default_cache("environments");
+    if (!places && out)
+        places = g_build_filename(out, ACR_DIR_ENVIRONMENTS, NULL);
+    if (places)
+        return acr_path_real(places);
+    return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+                                  "no folder for environments: set HOME or XDG_CACHE_HOME"));
+}
+
+bool acr_eval_check_place(const AcrEvalOptions *options, const AcrInstance *task, GError **error)
+{
+    g_auto(AcrGradingPlan) plan = {0};
+    if (!acr_eval_plan(options, task, &plan, error))
+        return false;
+    if (!options->in_environment)
+        return true;
+    g_autofree char *cache = find_cache(options->spec->out, error);
+    bool is_made = cache && acr_project_has_environment(&plan, cache);
+    g_autofree char *base = cache && !is_made ? acr_project_base_python(plan.python, error) : NULL;
+    return is_made || base;
+}
+
 /* A recipe that fails takes minutes each time, so a process tries it once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t is_ended = PTHREAD_COND_INITIALIZER;
@@ -132,14 +157,10 @@ static char *create_environment(const AcrHost *host, const AcrInstance *task,
 char *acr_eval_environment(const AcrHost *host, const char *out, const AcrInstance *task,
                            const AcrGradingPlan *plan, gint64 deadline_us, GError **error)
 {
-    g_autofree char *places = acr_host_default_cache("environments");
-    if (!places && out)
-        places = g_build_filename(out, ACR_DIR_ENVIRONMENTS, NULL);
-    g_autofree char *real = places ? acr_path_real(places) : NULL;
-    if (!places)
-        return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                                      "no folder for environments: set HOME or XDG_CACHE_HOME"));
-    return task && !acr_project_has_environment(plan, real)
-               ? create_environment(host, task, plan, real, deadline_us, error)
-               : acr_project_environment(plan, real, deadline_us, host->interrupt, error);
+    g_autofree char *cache = find_cache(out, error);
+    if (!cache)
+        return NULL;
+    return task && !acr_project_has_environment(plan, cache)
+               ? create_environment(host, task, plan, cache, deadline_us, error)
+               : acr_project_environment(plan, cache, deadline_us, host->interrupt, error);
 }

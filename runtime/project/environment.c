@@ -38,16 +38,16 @@ static char *find_pyenv(const char *version)
     return best && access(best, X_OK) == 0 ? g_steal_pointer(&best) : NULL;
 }
 
-/* Returns pyenv's Python or, if there is none, the Python in PATH; owned. pyenv comes first because
- * the Python in PATH may be a pyenv shim. */
-static char *find_base_python(const char *version, GError **error)
+/* pyenv comes first because the Python in PATH may be a pyenv shim. */
+char *acr_project_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
     char *found = find_pyenv(version);
     if (!found)
         found = acr_program_find(name);
     if (!found)
-        refuse(error, "%s is neither in the PATH nor in pyenv; install it", name);
+        refuse(error, "%s is neither in the PATH nor in pyenv; install it (pyenv install %s)", name,
+               version);
     return found;
 }
 
@@ -143,7 +143,7 @@ static char *find_reason(GBytes *output)
 static bool build_environment(const AcrGradingPlan *plan, const char *folder, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error)
 {
-    g_autofree char *base = find_base_python(plan->python, error),
+    g_autofree char *base = acr_project_base_python(plan->python, error),
                     *ready = g_build_filename(folder, READY, NULL);
     if (!base || !acr_dir_remove(folder, error) || !acr_dir_make(folder, error))
         return false;

@@ -310,6 +310,9 @@ static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
  * of base. */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+/* Returns pyenv's newest Python of a version such as "3.9" or, if there is none, the Python in PATH;
+ * owned. Errors: FAILED (there is none). */
+char *acr_project_base_python(const char *version, GError **error) ACR_MUST_USE;
 /* Returns whether the environment is complete and its Python still exists, which disappears if the
  * base Python is removed. Otherwise, acr_project_environment creates it. */
 bool acr_project_has_environment(const AcrGradingPlan *plan, const char *cache);

@@ -8,6 +8,7 @@
 #include "verbs/grading.h"
 
 #define RUN_ID "swe-bench"
+#define MAX_REASONS 5u /* maximum number of reasons that an error names */
 
 /* ---- Choosing the place ---- */
 
@@ -137,37 +138,31 @@ static bool read_rows(const AcrHost *host, AcrBatchRows *rows, GError **error)
     return true;
 }
 
-static bool can_plan(const AcrEvalOptions *options, const AcrInstance *task, GError **error)
-{
-    g_auto(AcrGradingPlan) plan = {0};
-    return acr_eval_plan(options, task, &plan, error);
-}
-
 bool acr_batch_rows_check(const AcrBatchRows *rows, const GPtrArray *left, GError **error)
 {
     bool is_graded = rows->spec->grade >= 0,
          is_run = rows->place &&
                   (!is_graded || rows->running.in_environment != rows->options.in_environment);
-    guint good = 0, bad = 0;
-    g_autoptr(GError) reason = NULL;
+    guint good = 0;
+    g_autoptr(AcrJson) lacks = acr_json_new_object();
     for (guint i = 0; i < left->len; i++) {
         const AcrInstance *instance = left->pdata[i],
                           *task = g_hash_table_lookup(rows->by_id, instance->instance_id);
         g_autoptr(GError) why = NULL;
         if (instance->fault)
             continue;
-        if ((!is_graded || can_plan(&rows->options, task, &why)) &&
-            (!is_run || can_plan(&rows->running, task, &why)))
+        if ((!is_graded || acr_eval_check_place(&rows->options, task, &why)) &&
+            (!is_run || acr_eval_check_place(&rows->running, task, &why)))
             good++;
-        else if (bad++ == 0)
-            g_set_error(&reason, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s: %s", task->instance_id,
-                        why->message);
+        else
+            acr_eval_add_lack(lacks, why->message, task->instance_id);
     }
-    g_autofree char *also =
-        bad > 1 ? g_strdup_printf(" (and %u other task%s)", bad - 1, bad == 2 ? "" : "s")
-                : g_strdup("");
-    if (bad)
-        return acr_task_refuse(error, "%s%s; nothing was run", reason->message, also);
+    g_auto(GStrv) lines = acr_eval_lack_lines(lacks);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; lines[i] && i <= MAX_REASONS; i++)
+        g_string_append_printf(text, "%s%s", i ? "; " : "", i < MAX_REASONS ? lines[i] : "…");
+    if (text->len)
+        return acr_task_refuse(error, "%s; nothing was run", text->str);
     g_autoptr(AcrImages) engine =
         good && rows->images ? acr_images_open(rows->options.host->interrupt, error) : NULL;
     return engine || !good || !rows->images;

@@ -267,10 +267,8 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     text = batch.host.run("watch", batch.out, "--once").check().out
     assert text.splitlines()[0] == "4 of 4 tasks, 2 with a patch, 1 failed, 1 none, 3 of 4 graded, 1 resolved"
     for subset in (["--retry-failed"], ["--slice", "1:2"]):  # the other grades stay
-        assert "1 of 4 tasks resolved" in batch.graded(*subset).err
-        assert batch.report() == (path, report)
+        assert "1 of 4 tasks resolved" in batch.graded(*subset).err and batch.report() == (path, report)
     (summary,) = batch.graded("--json").check(3).rows()
-    assert summary == json.loads((batch.out / "summary.json").read_text())
     assert {row["instance_id"]: row["grade"] for row in summary["tasks"] if "grade" in row} == table
     # `eval` grades preds.jsonl equally, and keeps existing grades.
     options = batch.options("--predictions", str(batch.out / "preds.jsonl"), "--run-id", "swe-bench", "--verbose")
@@ -352,11 +350,14 @@ def test_an_environment_that_cannot_be_made_fails_its_task(batch: Batch) -> None
     place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
     batch.recipe(versions=["2"])
     batch.run("--instance", SOLVED, *place).one_line(2, f"{SOLVED}: there is no environment", "nothing was run")
-    batch.recipe(python="2.99")
-    result, said = batch.run("--instance", SOLVED, *place).check(3), "python2.99 is neither in the PATH nor in pyenv"
+    batch.recipe(python="2.99")  # found before a model is called
+    said = f"{SOLVED}, {UNSOLVED}: python2.99 is neither in the PATH nor in pyenv; install it (pyenv install 2.99)"
+    for more in (place, ["--grade=environment", *place[2:]]):
+        batch.run("--slice", "0:2", *more).one_line(2, said)
+    batch.recipe(pip=["/nowhere/x.whl"])
+    result, said = batch.run("--instance", SOLVED, *place).check(3), "cannot create the environment of Python"
     assert f"{SOLVED}: exit 3: the task's environment: " in result.err and said in result.err
-    (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
-    assert said in row["error"]
+    assert said in json.loads((batch.out / "summary.json").read_text())["tasks"][0]["error"]
 
 
 def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
