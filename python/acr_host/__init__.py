@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Sequence
@@ -27,6 +28,7 @@ from typing import Any, Union
 
 from acr_host.start import own_program
 
+__version__ = "0.2.0"
 __all__ = [
     "Event",
     "HostError",
@@ -251,15 +253,20 @@ def _result(data: dict[str, Any]) -> RunResult:
 
 
 def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
-    """Answer search calls on a repository, each written as in Python. Errors: HostError."""
-    command = _command("search", calls, {"repo": repo, **options, "json": True})
+    """Answer search calls on a repository, each written as in Python, or in the short form of the command, such as
+    "class Name" or "callers name". Errors: HostError.
+    """
     made: list[SearchAnswer] = []
+    are_calls = all(re.fullmatch(r"\s*\w+\s*\(.*\)\s*", call, re.DOTALL) for call in calls)
     for call in calls:
-        if "(" not in call or not call.rstrip().endswith(")"):
-            raise HostError(2, f"{call!r} is not a search call; write it as in 'search_class(\"Name\")'")
+        is_cut_off = re.match(r"\s*\w+\((?!.*\)\s*\Z)", call, re.DOTALL)
+        if not call.strip() or is_cut_off or ("\n" in call and not are_calls):
+            raise HostError(2, f'{call!r} is not a search call; write search_class("Name") or class Name')
     if not calls:
         return made
-    for line in _output(command, (0, 1, 2)).splitlines():
+    command = _command("search", calls if are_calls else (), {"repo": repo, **options, "json": True})
+    given = None if are_calls else "\n".join(calls).encode("utf-8", "surrogateescape")
+    for line in _output(command, (0, 1, 2), given).splitlines():
         data = _read(line, "results")
         places = tuple(
             Place(_decoded_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func"))

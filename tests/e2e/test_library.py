@@ -135,8 +135,10 @@ def execute(host: Host, python: Path, code: str, *words: object) -> Any:
 
 
 _SEARCH = """
-import acr_host, json, sys
+import acr_host, importlib.metadata, json, sys
 found, odd, text = acr_host.search(sys.argv[1], 'search_class("SeasonalTariff")', 'search_nothing("x")', 'search_code("period")')
+short, *_, missing = acr_host.search(sys.argv[1], "class SeasonalTariff", "callers usage_charge", "Period.parse", "class NoSuch")
+assert short.ok and short.places == found.places and (_[0].ok, _[1].ok, missing.ok) == (True, True, False)
 assert not found.lines and all("period" in line.text for line in text.lines) and len(text.lines) > len(text.places)
 try:
     acr_host.search(sys.argv[1] + "/no", 'search_class("A")')
@@ -150,7 +152,7 @@ try:
     acr_host.search(sys.argv[1], 'search_class("A")', limit="x")
 except acr_host.HostError as error:
     assert error.kind == "usage" and str(error).startswith("--limit ")
-assert dir(acr_host) == acr_host.__all__
+assert dir(acr_host) == acr_host.__all__ and acr_host.__version__ == importlib.metadata.version("acr-host")
 print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, odd.failed, why]))
 """
 
