@@ -152,7 +152,7 @@ const AcrOption acr_options[] = {
     {"out", 'o', ACR_OPTION_TEXT, AT(out), GIVEN, 0, "DIR",
      .help = "Use DIR as the run folder; rerun the same command to resume (default: a new folder)"},
     {"resume", 0, ACR_OPTION_FLAG, AT(resume), ISSUE, 0, NULL,
-     .help = "Resume the latest unfinished run of the same issue and repository",
+     .help = "Resume the latest unfinished run of the same issue, repository and options",
      .conflicts_with = "out"},
     {"limit", 'n', ACR_OPTION_COUNT, AT(limit), ACR_FOR_RUNS, 0, "N",
      .help = "List only the latest N runs", 1, G_MAXINT32, .conflicts_with = "prune"},

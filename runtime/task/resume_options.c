@@ -89,18 +89,14 @@ static bool is_unset(const AcrJson *value)
            (acr_json_type(value) == ACR_JSON_BOOL && !acr_json_bool(value));
 }
 
-static bool check_option(const AcrOption *option, const AcrJson *then, const AcrJson *now,
-                         GError **error)
+/* Returns how the run was started: "without --rounds", "with --rounds 15"; owned; NULL: as now. */
+static char *difference_of(const AcrOption *option, const AcrJson *then, const AcrJson *now)
 {
     if (acr_json_equal(then, now, NULL) || (is_unset(then) && is_unset(now)))
-        return true;
-    if (is_unset(then))
-        return acr_task_refuse(
-            error, "this run was started without --%s; leave out this option, or use another --out",
-            option->name);
-    g_autofree char *written = acr_option_written(option, then);
-    return acr_task_refuse(
-        error, "this run was started with %s; use the same value, or another --out", written);
+        return NULL;
+    g_autofree char *written = is_unset(then) ? NULL : acr_option_written(option, then);
+    return written ? g_strconcat("with ", written, NULL)
+                   : g_strconcat("without --", option->name, NULL);
 }
 
 /* Returns whether a batch sets the option for each task, instead of passing its own value on. */
@@ -111,20 +107,36 @@ static bool is_of_task(const AcrOption *option)
     return g_strv_contains(names, option->name);
 }
 
-/* Checks the options that belong to all `verbs`. With `batch`, checks only options that were given
- * to the batch and that it passes on to all of its tasks. */
-static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verbs,
-                          const AcrRunSpec *batch, GError **error)
+/* Finds the first difference of the options that belong to all `verbs`. With `batch`, compares only
+ * options that were given to the batch and that it passes on to all of its tasks. */
+static char *differing_option(const AcrJson *recorded, const AcrJson *given, AcrForVerb verbs,
+                              const AcrRunSpec *batch)
 {
-    for (guint i = 0; i < acr_n_options; i++) {
+    char *found = NULL;
+    for (guint i = 0; !found && i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         g_autofree char *key = acr_option_key(option);
         bool is_bound = (option->flags & ACR_OPTION_BOUND) && (option->verbs & verbs) == verbs;
-        if (is_bound && (!batch || (!is_of_task(option) && acr_run_spec_is_given(batch, option))) &&
-            !check_option(option, acr_json_get(recorded, key), acr_json_get(given, key), error))
-            return false;
+        if (is_bound && (!batch || (!is_of_task(option) && acr_run_spec_is_given(batch, option))))
+            found = difference_of(option, acr_json_get(recorded, key), acr_json_get(given, key));
     }
-    return true;
+    return found;
+}
+
+static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verbs,
+                          const AcrRunSpec *batch, GError **error)
+{
+    g_autofree char *found = differing_option(recorded, given, verbs, batch);
+    return !found ||
+           acr_task_refuse(error, "this run was started %s; %s another --out", found,
+                           g_str_has_prefix(found, "without") ? "leave out this option, or use"
+                                                              : "use the same value, or");
+}
+
+char *acr_meta_difference(const AcrJson *recorded, const AcrRunSpec *spec)
+{
+    g_autoptr(AcrJson) given = acr_run_spec_to_json(spec, ACR_OPTION_BOUND);
+    return differing_option(acr_json_get(recorded, "options"), given, spec->verb, NULL);
 }
 
 bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch, GError **error)

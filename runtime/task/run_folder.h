@@ -85,6 +85,9 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUS
  * USAGE; the message names the first difference and says what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
+/* Returns the first option with which a run was started differently than `spec`: "with --rounds 15",
+ * "without --rounds"; owned; NULL: none. */
+char *acr_meta_difference(const AcrJson *recorded, const AcrRunSpec *spec) ACR_MUST_USE;
 /* Compares the options given to a batch with those recorded for one of its tasks. Errors: USAGE. */
 bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch,
                           GError **error) ACR_MUST_USE;

@@ -130,13 +130,27 @@ char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error)
     g_autoptr(GPtrArray) runs = read_runs(spec->repo);
     g_autofree char *issue = acr_sha256_hex(spec->issue_text, strlen(spec->issue_text));
     const char *verb = spec->verb == ACR_FOR_REPRODUCE ? "reproduce" : "run";
+    g_autofree char *difference = NULL;
+    const Run *other = NULL; /* the latest run with other options */
     for (guint i = 0; i < runs->len; i++) {
         const Run *run = runs->pdata[i];
-        if (strcmp(run->state, "unfinished") == 0 &&
-            g_strcmp0(acr_json_get_string(run->meta, "issue"), issue) == 0 &&
-            g_strcmp0(acr_json_get_string(run->meta, "verb"), verb) == 0)
+        if (strcmp(run->state, "unfinished") != 0 ||
+            g_strcmp0(acr_json_get_string(run->meta, "issue"), issue) != 0 ||
+            g_strcmp0(acr_json_get_string(run->meta, "verb"), verb) != 0)
+            continue;
+        g_autofree char *found = acr_meta_difference(run->meta, spec);
+        if (!found)
             return g_strdup(run->path);
+        if (!other)
+            difference = g_steal_pointer(&found);
+        other = other ? other : run;
     }
+    if (other)
+        return ACR_NULL(acr_task_refuse(
+            error,
+            "--resume: the unfinished run of this issue was started %s (%s); to resume it: the "
+            "same command %s; to begin anew: the same command without --resume",
+            difference, other->path, difference));
     return ACR_NULL(acr_task_refuse(
         error, "--resume: no unfinished run of this issue in '%s'; 'acr-host runs' lists the runs",
         spec->repo));

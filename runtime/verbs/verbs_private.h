@@ -139,8 +139,8 @@ AcrJson *acr_runs_list(const char *repo) ACR_MUST_USE;
 /* Returns the latest run folder of a repository in the user's state folder; owned; NULL if there is
  * none. (run_list.c) */
 char *acr_runs_latest(const char *repo) ACR_MUST_USE;
-/* Returns the folder of the latest unfinished run that has the verb and the issue of `spec`; owned.
- * Errors: USAGE of task if there is none. */
+/* Returns the folder of the latest unfinished run that has the verb, the issue and the options of
+ * `spec`; owned. Errors: USAGE of task if there is none. */
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Prints the plan of `run` (dry_run.c); returns an AcrExit. */
 int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);

@@ -91,12 +91,16 @@ def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None
         row["why"] == "--max-time reached"
         and "\n    stopped: --max-time reached\n" in state("runs", "-n", 1).check().out
     )
+    state.fix("--tries", 1, "--max-time", "0.001").check(4)  # a run with other options is skipped
     resumed = state.fix("--resume").check()
     assert (
         f"the run folder is {row['folder']}" in "\n".join(resumed.progress) and b"+            total" in resumed.stdout
     )
     assert any(f"or: the same command with --apply and --out {row['folder']}" in line for line in resumed.progress)
-    assert [each["state"] for each in state.rows()] == ["finished"]
+    assert sorted(each["state"] for each in state.rows()) == ["finished", "unfinished"]
+    anew = "to begin anew: the same command without --resume"
+    state.fix("--resume").one_line(2, "was started with --tries 1 (", "the same command with --tries 1; ", anew)
+    assert state.fix("--resume", "--tries", 1).check(1).progress
     state.fix("--resume").one_line(2, "no unfinished run of this issue")
     state.fix("--resume", "--out", "x").one_line(2, "--resume", "--out")
 
