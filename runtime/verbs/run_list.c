@@ -227,8 +227,7 @@ static char *list_text(const AcrJson *rows)
         bool has_two_lines =
             columns && BEFORE_FOLDER + acr_text_width(folder) + acr_text_width(title) >= columns;
         g_string_append_printf(text, "%-10s  %12s  %7s  %s%s%s\n", verdict ? verdict : state, cost,
-                               age, has_two_lines ? title : folder, has_two_lines ? "\n    " : "  ",
-                               has_two_lines ? folder : title);
+                               age, title, has_two_lines ? "\n    " : "  ", folder);
         add_stop(text, acr_json_get_string(row, "why"), columns);
     }
     return g_string_free(text, FALSE);

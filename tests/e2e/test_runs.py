@@ -63,7 +63,8 @@ def test_runs_of_this_repository_are_listed_the_latest_first(state: State) -> No
     assert rows[0]["issue"] == ISSUE.read_text("utf-8").splitlines()[0] and rows[0]["cost_microusd"] == 0
     text = state("runs").check().out.splitlines()
     assert [line.split()[0] for line in text] == ["STATE", "none", "unverified"] and "1 d" in text[2]
-    assert all(line.endswith(rows[0]["issue"]) and "0 USD" in line for line in text[1:])
+    assert text[0].endswith("ISSUE AND FOLDER") and all("0 USD" in line for line in text[1:])
+    assert [line.endswith(f"  {row['issue']}  {row['folder']}") for line, row in zip(text[1:], rows)] == [True, True]
     age(rows[0]["folder"], 2)
     replayed = state("replay").check()
     assert replayed.stdout == patch and f"the run folder is {first['folder']}" in replayed.err
