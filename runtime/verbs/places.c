@@ -75,11 +75,12 @@ char *acr_verb_new_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
-/* Adds the latest run of the enclosing repository as the argument, if the user gave none. */
+/* Adds the latest run of the enclosing repository as the argument, if the user gave none. A request
+ * is made only from a finished run. */
 static void take_latest_run(AcrRunSpec *spec)
 {
     g_autofree char *repo = find_repository(false, NULL),
-                    *latest = repo ? acr_runs_latest(repo) : NULL;
+                    *latest = repo ? acr_runs_latest(repo, spec->verb & ACR_FOR_PR) : NULL;
     if (!latest)
         return;
     acr_verb_say("the run folder is %s", latest);
@@ -90,8 +91,10 @@ static void take_latest_run(AcrRunSpec *spec)
 AcrExit acr_verb_refuse_runs(AcrHost *host, const AcrRunSpec *spec)
 {
     return acr_verb_usage(host, "%s",
-                          spec->arguments[0]
-                              ? "give only one folder"
+                          spec->arguments[0] ? "give only one folder"
+                          : spec->verb & ACR_FOR_PR
+                              ? "there is no finished run of this repository in your state folder; "
+                                "give the folder of a run"
                               : "there is no run of this repository in your state folder; "
                                 "give the folder of a run");
 }

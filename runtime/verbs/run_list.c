@@ -119,10 +119,15 @@ static GPtrArray *read_runs(const char *repo)
     return runs;
 }
 
-char *acr_runs_latest(const char *repo)
+char *acr_runs_latest(const char *repo, bool is_finished)
 {
     g_autoptr(GPtrArray) runs = read_runs(repo);
-    return runs->len ? g_strdup(((Run *)runs->pdata[0])->path) : NULL;
+    for (guint i = 0; i < runs->len; i++) {
+        const Run *run = runs->pdata[i];
+        if (!is_finished || run->result)
+            return g_strdup(run->path);
+    }
+    return NULL;
 }
 
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error)

@@ -136,9 +136,9 @@ bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
 /* Lists the run folders of one repository (NULL: of all), beginning with the latest, as in `runs
  * --json`; owned. */
 AcrJson *acr_runs_list(const char *repo) ACR_MUST_USE;
-/* Returns the latest run folder of a repository in the user's state folder; owned; NULL if there is
- * none. (run_list.c) */
-char *acr_runs_latest(const char *repo) ACR_MUST_USE;
+/* Returns the latest run folder of a repository in the user's state folder (with `is_finished`, of
+ * the finished runs); owned; NULL if there is none. (run_list.c) */
+char *acr_runs_latest(const char *repo, bool is_finished) ACR_MUST_USE;
 /* Returns the folder of the latest unfinished run that has the verb, the issue and the options of
  * `spec`; owned. Errors: USAGE of task if there is none. */
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;

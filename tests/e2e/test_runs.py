@@ -93,12 +93,15 @@ def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None
         and "\n    stopped: --max-time reached\n" in state("runs", "-n", 1).check().out
     )
     state.fix("--tries", 1, "--max-time", "0.001").check(4)  # a run with other options is skipped
+    state("pr").one_line(2, "there is no finished run of this repository")
     resumed = state.fix("--resume").check()
     assert (
         f"the run folder is {row['folder']}" in "\n".join(resumed.progress) and b"+            total" in resumed.stdout
     )
     assert any(f"or: the same command with --apply and --out {row['folder']}" in line for line in resumed.progress)
     assert sorted(each["state"] for each in state.rows()) == ["finished", "unfinished"]
+    age(row["folder"], 1)  # the unfinished run is the latest one
+    assert f"the run folder is {row['folder']}\n" in state("pr").check().err
     anew = "to begin anew: the same command without --resume"
     state.fix("--resume").one_line(2, "was started with --tries 1 (", "the same command with --tries 1; ", anew)
     assert state.fix("--resume", "--tries", 1).check(1).progress
