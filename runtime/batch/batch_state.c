@@ -25,11 +25,13 @@ void acr_batch_note_write(const AcrBatchNote *note)
     AcrJson *tasks = acr_json_new_array(), *running = acr_json_new_array();
     const AcrRunSpec *spec = note->spec;
     for (guint i = 0; i < note->instances->len; i++) {
-        const char *id = ((const AcrInstance *)note->instances->pdata[i])->instance_id;
+        const AcrInstance *instance = note->instances->pdata[i];
+        const char *id = instance->instance_id;
         acr_json_append(tasks, acr_json_new_string(id));
         if (!note->task_begun_ms[i])
             continue;
-        acr_json_add(running, ACR_STRING("task", id), ACR_INT("begun_ms", note->task_begun_ms[i]));
+        acr_json_add(running, ACR_STRING("task", id), ACR_STRING("repo", instance->repo),
+                     ACR_INT("begun_ms", note->task_begun_ms[i]));
     }
     AcrJson *left = acr_json_of(ACR_INT("ms", note->left_ms),
                                 ACR_INT("cost_microusd", note->left_microusd), NULL);

@@ -123,7 +123,7 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
  * are no shards. */
 static void take_task(const char *dir, const char *part, const char *name, AcrReportFiles *files)
 {
-    static const char *const names[] = {ACR_FILE_RESULT, ACR_FILE_COST};
+    static const char *const names[] = {ACR_FILE_RESULT, ACR_FILE_COST, ACR_FILE_LIVE};
     g_auto(AcrFolder) folder = {0};
     g_autofree char *path = g_build_filename(dir, name, NULL);
     if (!acr_folder_exists(path) || !acr_folder_read(path, &folder, NULL))

@@ -259,6 +259,8 @@ def test_killed_and_started_again(
     wait_until(lambda: session_of(child.pid) == [])
     assert ids(out) == ["brook__bill-1"]
     assert read_json(out / "brook__bill-2" / "meta.json")["state"] == "ready"
+    told = host.run("report", out, "-f", "text").check().out
+    assert "1 unverified, 1 unfinished\n" in told and "1 task not begun: brook__bill-3\n" in told, told
     host.run(*run, env=server.environment).check()
     assert ids(out) == [row["instance_id"] for row in three]
     assert {line["model_patch"] for line in predictions(out)} == {first["model_patch"]}

@@ -132,7 +132,7 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     row = {"instance_id": "t1", "status": "interrupted", "seconds": 2, "setup_seconds": 30}
     summary = json.dumps({"tasks": [row], "instances": {"t1": {"seconds": 3, "setup_seconds": 1}}}).encode()
     told = service.tasks(pack([b"csv", b"0", b"0", b"7", *fields, b"summary.json", summary]))
-    assert b",2.000,3.000,0,,31.000\r\n" in told and b",0.000,0.000,0,,0.000\r\n" in told
+    assert b",2.000,3.000,0,,31.000\r\n" in told and b",,0.000,0,,0.000\r\n" in told
     told = service.tasks(pack([b"text", b"0", b"0", b"7", *fields, b"summary.json", summary]))
     assert b"1 refused, 1 interrupted, 1 verified\n" in told
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()
@@ -156,6 +156,30 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     assert re.search(r"t0 +unresolved +refused +0.0010 USD +" + why, text)
     assert "verdict   empty patch  resolved  unresolved\nno patch  1            0         0\n" in text
     assert "test_0, test_1, test_2 and 2 more; broken: test_old" in page and '<a href="t1/report.html">t1</a>' in page
+
+
+def test_tasks_of_a_killed_batch_are_unfinished() -> None:
+    """t1 was running; t2 had ended, but the batch was killed before it wrote the row; t3 had no folder yet; t4 was not begun."""
+    spent = {"calls": 2, "cost_microusd": 100, "charged_microusd": 3000}
+    running = [{"task": f"t{n}", "repo": "o/r", "begun_ms": 1} for n in (1, 2, 3)]
+    row = {"instance_id": "t0", "status": "patch", "seconds": 2, "repo": "o/r"}
+    files = {
+        "summary.json": {"tasks": [row]}, "shared/live.json": {"tasks": [f"t{n}" for n in range(5)], "running": running},
+        "t0/result.json": {"verdict": "unverified"}, "t0/cost.json": {}, "t1/result.json": {}, "t1/cost.json": {},
+        "t1/live.json": {"spent": spent}, "t2/result.json": {"verdict": "unverified"}, "t2/cost.json": {}, "t2/live.json": {},
+    }  # fmt: skip
+    fields = [part for name, value in files.items() for part in (name.encode(), json.dumps(value).encode())]
+    told = {
+        form: service.tasks(pack([form, b"0", b"0", b"10", *fields])).decode() for form in (b"text", b"csv", b"html")
+    }
+    assert (
+        "2 unverified, 2 unfinished\n0.0001 USD for answers, 0.0030 USD charged\n1 task not begun: t4\n"
+        in told[b"text"]
+    )
+    assert "t0,o/r,patch,unverified," in told[b"csv"] and ",2.000,0.000," in told[b"csv"]
+    assert "t1,o/r,unfinished,,,the run has no result yet,0,2,0,0,0,0.000100,0.003000,,0.000,0," in told[b"csv"]
+    assert "t2,o/r,patch,unverified,,,0,0,0,0,0,0.000000,0.000000,,0.000,0," in told[b"csv"]
+    assert "no patch" not in told[b"html"] and "4 tasks: 2 unverified, 2 unfinished" in told[b"html"]
 
 
 def test_two_runs_stand_side_by_side() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -27,6 +28,9 @@ _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of
 _MAX_FAILING = 3  # maximum failing tests that a row names
 _MAX_WHY = 240  # maximum characters of a reason in a row of a page or in Markdown
 _MAX_NOT_BEGUN = 10  # maximum names of tasks that were not begun
+_WITHOUT_RESULT = ("failed", "stopped", "interrupted", "unfinished")  # statuses
+# A verdict -> the status of a task without a row in the summary, e.g. because the batch was killed after the task's end.
+_STATUS_OF = {"verified": "patch", "validated": "patch", "unverified": "patch", "not_reproduced": "none"}
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
 
@@ -63,11 +67,7 @@ class Task:
     def outcome(self) -> str:
         if self.audited:
             return line_of(self.audited.get("class"), 60)
-        has_stopped = self.ended in ("failed", "stopped", "interrupted") and self.verdict in (
-            "",
-            "none",
-            "not_reproduced",
-        )
+        has_stopped = self.ended in _WITHOUT_RESULT and self.verdict in ("", "none", "not_reproduced")
         return ("doubted" if self.doubt else self.grade) or (self.ended if has_stopped else self.verdict)
 
     @property
@@ -80,7 +80,8 @@ class Task:
         if self.audited:
             return line_of(self.audited.get("why"), 1000)
         if self.grade not in ("resolved", "unresolved", "error"):
-            return self.run_why or ("there is no patch" if self.grade == "empty_patch" else "")
+            told = {"empty_patch": "there is no patch", "unfinished": "the run has no result yet"}
+            return self.run_why or told.get(self.outcome, "")
         told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error")}
         row = {
             **told,
@@ -101,7 +102,10 @@ class Task:
 
 def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
-    if kind == layout.RESULT:
+    if kind == layout.RESULT and not found:
+        task.ended = task.ended or "unfinished"
+    elif kind == layout.RESULT:
+        task.ended = "" if task.ended == "unfinished" else task.ended
         task.verdict = verdict_of(found)
         task.run_why = line_of(error_of(found) or member(found, "why"), 1000) or task.run_why
         if task.verdict not in SCRIPT_VERDICTS:
@@ -113,6 +117,17 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
         told = (member(found, key) for key in ("total", "by_stage"))
         task.spent, stages = (each if isinstance(each, dict) else {} for each in told)
         task.attempts = len({numbers(layout.ATTEMPT, name.partition("/")[0]) for name in stages} - {None})
+
+
+def _take_note(found: dict[str, Task], folder: str, note: object) -> None:
+    """Read the note of a batch, which lists its running tasks, or of an unfinished run, which says what it spent."""
+    for row in rows_of(member(note, "running"), MAX_ROWS):
+        task = _task(found, member(row, "task"))
+        task.ended = task.ended or ("" if task.verdict else "unfinished")
+        task.repo = task.repo or line_of(member(row, "repo"), 300)
+    spent = member(note, "spent")
+    if isinstance(spent, dict) and not _task(found, folder).spent:
+        _take_result(_task(found, folder), layout.COST, json.dumps({"total": spent}).encode())
 
 
 def _take_summary(found: dict[str, Task], summary: object) -> None:
@@ -184,6 +199,8 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
         folder, _, inside = name.partition("/")
         if inside in (layout.RESULT, layout.COST):
             _take_result(_task(found, folder), inside, data)
+        elif inside == layout.LIVE:
+            _take_note(found, folder, load(data))
         elif inside == _PAGE:
             _task(found, folder).page = data.decode("utf-8", "replace")
         elif inside == _LOG:
@@ -325,7 +342,11 @@ def _rate(tasks: list[Task]) -> str:
 
 def _compared(tasks: list[Task]) -> tuple[str, list[Task]]:
     """How many tasks are better and worse than in the other folder, and these tasks."""
-    both = [task for task in tasks if task.other not in ("not there", *_UNGRADED)]
+    both = [
+        task
+        for task in tasks
+        if task.outcome != "unfinished" and task.other not in ("not there", "unfinished", *_UNGRADED)
+    ]
     better = [task for task in both if kind_of(task.outcome) == "good" != kind_of(task.other)]
     worse = [task for task in both if kind_of(task.outcome) != "good" == kind_of(task.other)]
     p = mcnemar(len(better), len(worse))
@@ -503,10 +524,19 @@ def batch_csv(tasks: list[Task], about: object) -> str:
     rows: list[list[object]] = [list(_HEAD)]
     for task in tasks:
         spent = [number_of(task.spent.get(key)) for key in _AMOUNTS]
+        status = _STATUS_OF.get(task.verdict, task.verdict)
         graded = {"": "", "resolved": "true"}.get("" if task.audited else task.grade, "false")
-        named = [task.name, task.repo, task.ended or task.outcome, task.verdict, graded, _why_with_tests(task)]
+        named = [
+            task.name,
+            task.repo,
+            task.ended or status or task.outcome,
+            task.verdict,
+            graded,
+            _why_with_tests(task),
+        ]
         usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
-        times = [f"{seconds:.3f}" for seconds in (task.run_seconds, task.grade_seconds)]
+        is_timed = task.run_seconds or task.ended not in ("", "unfinished")
+        times = [f"{task.run_seconds:.3f}" if is_timed else "", f"{task.grade_seconds:.3f}"]
         rows.append(
             [*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines, model, f"{task.setup_seconds:.3f}"]
         )
@@ -519,7 +549,7 @@ def batch_csv(tasks: list[Task], about: object) -> str:
 def _is_error(task: Task) -> bool:
     """Whether the task could not be run or graded, so that nothing is known about its patch."""
     has_result = task.grade in ("resolved", "unresolved", "empty_patch")
-    return task.outcome in ("error", "failed") or (
+    return task.outcome in ("error", "failed", "unfinished") or (
         not has_result and task.status in ("failed", "stopped", "interrupted")
     )
 

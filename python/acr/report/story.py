@@ -75,7 +75,8 @@ def verdict_of(result: object) -> str:
 def kind_of(outcome: str) -> str:
     """The colour class of an outcome of a run, a grading or an audit."""
     good = ("resolved", "verified", "validated", "reproduced", "sound")
-    return "good" if outcome in good else "warn" if outcome in ("unverified", "doubted", "flaky") else "bad"
+    undecided = ("unverified", "doubted", "flaky", "unfinished")
+    return "good" if outcome in good else "warn" if outcome in undecided else "bad"
 
 
 def error_of(result: object) -> Any:
