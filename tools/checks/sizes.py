@@ -26,7 +26,7 @@ BUDGETS = {
     "native/llm": 8_890,
     "native/money": 1_810,
     "native/patch": 8_280,
-    "native/sandbox": 6_960,
+    "native/sandbox": 7_200,
     "native/search": 6_820,
     "native/spectrum": 180,
     "native/vcs": 6_690,
