@@ -60,8 +60,12 @@ AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
  * container id). */
 typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution *execution,
                       AcrExecuted *out, GError **error);
-/* Runs the set-up command by calling `run_in`. Errors: SETUP (one line, followed by the last lines
- * of the set-up's output), and the errors of `run_in`. */
+/* Returns the user's package indexes and proxies, "NAME=VALUE", which a set-up with network access
+ * gets; owned (g_strfreev). Leaves out those that may contain a password, and appends " $NAME" of
+ * each to `left_out`, which may be NULL. */
+char **acr_sandbox_setup_variables(const AcrSandboxOptions *options,
+                                   GString *left_out) ACR_MUST_USE;
+/* Runs the set-up command by calling `run_in`. Errors: SETUP, and the errors of `run_in`. */
 bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
                            GError **error) ACR_MUST_USE;
 /* Copies the streams (beginning and end, with a note of how many bytes are missing between) and the

@@ -1,5 +1,5 @@
 /* Code shared by all backends: options and defaults, the environment in the sandbox, changed files,
- * running the set-up, and the cache key of its result. */
+ * and the cache key of a set-up's result. */
 #include "base/trace.h"
 #include "sandbox/backend.h"
 #include "sandbox/sandbox_private.h"
@@ -15,15 +15,7 @@
 #define DEFAULT_DISK_BYTES ((gint64)1024 * 1024 * 1024)
 #define DEFAULT_PROCESSES 256u
 #define DEFAULT_OUTPUT_BYTES ((gsize)1024 * 1024)
-/* time limit of a set-up, which is longer because a set-up builds and installs */
-#define SETUP_WALL_MS ((gint64)3600 * 1000)
-#define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
-#define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
-#define SETUP_PROCESSES 4096u
-#define SETUP_TAIL_BYTES 2000u /* number of bytes of the set-up's output that the error shows */
-#define SETUP_TAIL_LINES 20u
-#define SETUP_SHOWN_BYTES 200u /* number of bytes of the set-up command that the error shows */
-#define FORMAT "4"             /* version of the cache's contents */
+#define FORMAT "4" /* version of the cache's contents */
 /* name of a file beside the cached tree that contains the remark about skipped files */
 #define LEFT_OUT "left-out"
 #define MAX_LEFT_OUT 65536u
@@ -114,10 +106,14 @@ static char *make_digest(const AcrSandbox *sandbox)
     /* include the state of git, because a set-up may read the version from git */
     bool may_ask = options->setup && !options->image && options->snapshot;
     g_autofree char *git = may_ask ? acr_snapshot_git_digest(options->snapshot, NULL) : NULL;
+    g_auto(GStrv) given = acr_sandbox_setup_variables(options, NULL);
+    g_autofree char *addresses = g_strjoinv("\n", given),
+                    *network = options->setup_network ? g_strconcat("network", addresses, NULL)
+                                                      : g_strdup("");
     const char *const parts[] = {
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
-        options->setup, options->setup_network ? "network" : "", sandbox->dir,
+        options->setup, network, sandbox->dir,
         /* without isolation, the set-up itself changes the packages of the Python */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
@@ -406,68 +402,6 @@ static void fill_limits(AcrSandboxLimits *limits)
         limits->disk_bytes = DEFAULT_DISK_BYTES;
     limits->processes = limits->processes ? limits->processes : DEFAULT_PROCESSES;
     limits->output_bytes = limits->output_bytes ? limits->output_bytes : DEFAULT_OUTPUT_BYTES;
-}
-
-AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
-{
-    gint64 wall_ms = sandbox->options.setup_ms > 0 ? sandbox->options.setup_ms : SETUP_WALL_MS;
-    if (sandbox->options.deadline_us)
-        wall_ms = CLAMP((sandbox->options.deadline_us - g_get_monotonic_time()) / 1000, 1, wall_ms);
-    return (AcrSandboxLimits){
-        .wall_ms = wall_ms,
-        .cpu_s = (wall_ms + 999) / 1000,
-        .memory_bytes = SETUP_MEMORY_BYTES,
-        .processes = SETUP_PROCESSES,
-        .disk_bytes = SETUP_DISK_BYTES,
-        .output_bytes = DEFAULT_OUTPUT_BYTES,
-    };
-}
-
-/* Returns the last lines of a text, without empty lines at the end; owned. */
-static char *last_lines(GBytes *bytes)
-{
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    gsize from = len > SETUP_TAIL_BYTES ? len - SETUP_TAIL_BYTES : 0;
-    char *tail = acr_utf8_repair(data ? data + from : "", len - from);
-    g_strchomp(tail);
-    const char *start = tail + strlen(tail);
-    for (guint lines = 0; start > tail; start--)
-        if (start[-1] == '\n' && ++lines == SETUP_TAIL_LINES)
-            break;
-    memmove(tail, start, strlen(start) + 1);
-    return tail;
-}
-
-static bool check_setup(const AcrSandbox *sandbox, const AcrExecuted *executed, GError **error)
-{
-    if (executed->exit_code == 0)
-        return true;
-    g_autofree char *err = last_lines(executed->err), *out = last_lines(executed->out);
-    g_autofree char *command = acr_text_shorten(sandbox->options.setup, SETUP_SHOWN_BYTES);
-    g_strdelimit(command, "\r\n\t", ' ');
-    const char *tail = *err ? err : out, *last = strrchr(tail, '\n');
-    const char *limit = acr_sandbox_limit_name(executed->limit);
-    g_autofree char *end = limit ? g_strdup_printf("stopped at its limit of %s", limit)
-                           : executed->signal
-                               ? g_strdup_printf("was ended by signal %d", executed->signal)
-                               : g_strdup_printf("exited with %d", executed->exit_code);
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "the set-up '%s' %s%s%s%s%s", command,
-                            end, *tail ? ": " : " and printed nothing", last ? last + 1 : tail,
-                            last ? "\n" : "", last ? tail : "");
-}
-
-bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where, GError **error)
-{
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
-    AcrExecution execution = {.argv = argv,
-                              .network = sandbox->options.setup_network,
-                              .has_git = true,
-                              .limits = acr_sandbox_setup_limits(sandbox)};
-    g_auto(AcrExecuted) executed = {0};
-    acr_sandbox_need_git(sandbox);
-    return run_in(sandbox, where, &execution, &executed, error) &&
-           check_setup(sandbox, &executed, error);
 }
 
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error)

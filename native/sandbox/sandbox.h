@@ -19,8 +19,7 @@ typedef enum {
      * engine answers, the image does not exist, or there is no Python */
     ACR_SANDBOX_ERROR_UNAVAILABLE,
     ACR_SANDBOX_ERROR_NO_SPACE, /* the disk on which an engine keeps its images is full */
-    /* the set-up command failed; the first line of the message says how, and the last output of the
-     * command follows */
+    /* the set-up command failed; the message says how, and where the command's whole output is */
     ACR_SANDBOX_ERROR_SETUP,
     ACR_SANDBOX_ERROR_INTERRUPTED,
 } AcrSandboxError;
@@ -96,6 +95,11 @@ const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
 /* Runs the set-up command, unless there is none or the cache has its result. The first call of
  * acr_sandbox_run calls this function. Errors: SETUP, FAILED, INTERRUPTED. */
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
+
+/* Returns the line of a failed command's output that matters: the last line that names an exception
+ * or begins with "error: ", which is left out, otherwise the last line; "" if there is none; owned
+ * (g_free). */
+char *acr_sandbox_failure_line(GBytes *output) ACR_MUST_USE;
 
 /* ---- Executing ---- */
 

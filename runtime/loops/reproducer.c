@@ -30,11 +30,7 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
                     "code cannot be run here: %s", text);
         return ACR_STEP_FAILED;
     }
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    /* after a failed set-up, keep only the first line as the reason, and report the other lines */
-    for (guint i = 1; lines[0] && lines[i]; i++)
-        acr_loops_note(run, "%s", lines[i]);
-    acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
+    acr_step_unproved(work, "code cannot be run here: %s", text);
     return ACR_STEP_UNAVAILABLE;
 }
 

@@ -9,7 +9,6 @@
 #define READY "acr-host-ready" /* name of the file that marks a complete environment */
 #define BUILD_MS ((gint64)1800 * 1000)
 #define WAIT_US 200000
-#define SHOWN_BYTES 400u /* maximum number of bytes of pip's output in an error */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
@@ -125,21 +124,6 @@ static GPtrArray *make_command(const AcrGradingPlan *plan, const char *base, con
     return argv;
 }
 
-/* Returns the last error that pip reports, without the notes after it, or the last line; owned. */
-static char *find_reason(GBytes *output)
-{
-    g_autofree char *text = acr_utf8_repair_bytes(output);
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    char *found = NULL;
-    for (guint i = g_strv_length(lines); !found && i-- > 0;)
-        if (g_ascii_strncasecmp(lines[i], "error: ", strlen("error: ")) == 0)
-            found = g_strchomp(g_strdup(lines[i] + strlen("error: ")));
-    found = found ? found : acr_bytes_last_line(output);
-    if (strlen(found) > SHOWN_BYTES)
-        *g_utf8_find_prev_char(found, found + SHOWN_BYTES) = '\0';
-    return found;
-}
-
 static bool build_environment(const AcrGradingPlan *plan, const char *folder, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error)
 {
@@ -161,7 +145,7 @@ static bool build_environment(const AcrGradingPlan *plan, const char *folder, gi
         return false;
     if (ended.exit_code == 0)
         return acr_file_write_atomic(ready, "", 0, 0644, error);
-    g_autofree char *said = find_reason(ended.err);
+    g_autofree char *said = acr_sandbox_failure_line(ended.err);
     return refuse(error, "cannot create the environment of Python %s: %s", plan->python,
                   ended.timed_out ? "the installation took too long" : said);
 }

@@ -300,15 +300,20 @@ def test_clear_drops_what_is_kept_and_nobody_uses(box: Sandbox, repo: Repo) -> N
 
 
 @every(sandboxes.LOCAL, "bubblewrap")
-def test_a_failure_says_its_last_lines(box: Sandbox, repo: Repo) -> None:
+def test_a_failure_says_its_cause_and_where_its_output_is(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
-    command = "seq 100 >&2; echo 'no such compiler' >&2; exit 7"
-    for _ in range(2):  # it is not cached as a success
-        result = box.run(repo.path, "--setup", command, "--", "true").check(125)
-        first, *more = result.err.splitlines()
-        assert first == f"acr-host exec: the set-up '{command}' exited with 7: no such compiler"
-        assert [line.strip() for line in more] == [str(n) for n in range(82, 101)] + ["no such compiler"]
-        assert result.out == ""
+    pip = "seq 100; echo \"  (Caused by SSLError(1, 'bad'))\" >&2; echo ERROR: No matching distribution found >&2"
+    causes = {
+        "seq 100 >&2; echo 'no such compiler' >&2": "no such compiler",
+        f"{pip}; echo note: see above >&2": "(Caused by SSLError(1, 'bad'))",
+        "echo 'error: gcc failed' >&2; echo × exit code: 1 >&2": "gcc failed",
+    }
+    for before, cause in [*causes.items(), *list(causes.items())[:1]]:  # it is not cached as a success
+        command = f"{before}; exit 7"
+        line = box.run(repo.path, "--setup", command, "--", "true").one_line(125)
+        head, _, log = line.partition("; the whole output is in ")
+        assert head == f"acr-host exec: the set-up '{command}' exited with 7: {cause}"
+        assert cause in Path(log).read_text() and ("seq" not in before or "\n100\n" in Path(log).read_text())
     assert not left(box)
     assert not [name for name in kept(box) if name.startswith("layer-")]
 
@@ -322,9 +327,32 @@ def test_a_silent_failure_is_one_line(box: Sandbox, repo: Repo) -> None:
 
 def test_odd_output_of_a_failure_is_shown_as_text(box: Sandbox, repo: Repo) -> None:
     command = "printf 'a\\033[31m\\n\\377\\000b\\n' >&2; exit 1\n# second line"
-    result = box.run(repo.path, "--setup", command, "--", "true").check(125)
-    assert "\033" not in result.err and "\0" not in result.err
-    assert len(result.err.splitlines()) == 3
+    line = box.run(repo.path, "--setup", command, "--", "true").one_line(125)
+    shown = line + Path(line.rpartition(" is in ")[2]).read_text()
+    assert "\033" not in shown and "\0" not in shown
+
+
+@every(sandboxes.LOCAL, "bubblewrap", "plain")
+def test_a_setup_with_network_gets_certificates_and_the_package_index(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
+    """Behind a company's proxy, pip needs them. A password, or anything else, never gets in."""
+    owned(repo, box)
+    (tmp_path / "company.pem").write_text("the certificate\n")
+    (tmp_path / "company.pem").chmod(0o644)
+    box.env |= {"PIP_CERT": str(tmp_path / "company.pem"), "REQUESTS_CA_BUNDLE": str(tmp_path / "company.pem")}
+    box.env |= {"PIP_INDEX_URL": "https://index.example/simple", "HTTPS_PROXY": "http://me:secret@proxy.example"}
+    show_all = 'head -n 1 "$PIP_CERT" "$REQUESTS_CA_BUNDLE"; echo "[$PIP_INDEX_URL] [$HTTPS_PROXY]"; cat'
+    setup = f"({show_all}) >seen 2>&1"
+    result = box.run(repo.path, "-v", "--setup", setup, "--setup-network", "--", "cat", "seen").check(0)
+    assert result.out.count("the certificate\n") == 2
+    assert result.out.endswith("[https://index.example/simple] []\n")
+    assert "the set-up does not get $HTTPS_PROXY, because of a possible password" in result.err
+    alone = box.run(repo.path, "--setup", setup, "--", "cat", "seen").check(0)
+    assert "certificate\n" not in alone.out and alone.out.endswith("[] []\n")
+    again = box.run(repo.path, "--setup", f"{setup}; exit 4", "--setup-network", "--", "true")
+    again.one_line(125, "exited with 4")
+    box.env["PIP_INDEX_URL"] = "https://other.example/simple"
+    other = box.run(repo.path, "--setup", setup, "--setup-network", "--", "cat", "seen").check(0)
+    assert "[https://other.example/simple]" in other.out
 
 
 @every(sandboxes.LOCAL, "bubblewrap", "plain")

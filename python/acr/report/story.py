@@ -11,7 +11,7 @@ from acr import layout
 from acr.layout import numbers
 from acr.report import journal
 from acr.report.parse_diff import FileDiff, parse
-from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, text_of, usd
+from acr.report.plain import clip, count_of, decode, line_of, load, member, number_of, rows_of, text_of, usd
 
 MAX_PATCH = 400_000  # characters
 MAX_TESTS = 20  # maximum tests of a kind that are named
@@ -293,7 +293,7 @@ def run_of(files: dict[str, bytes]) -> Run:
     chosen = load(files.get(layout.SELECTED))
     options = member(meta, "options")
     models = member(options, "model")
-    verdict, stop = verdict_of(result), line_of(decode(files.get(layout.ERROR), 4000), 1000)
+    verdict, stop = verdict_of(result), clip(decode(files.get(layout.ERROR), 4000).strip(), 1000)
     is_script = verdict in SCRIPT_VERDICTS
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
@@ -301,7 +301,7 @@ def run_of(files: dict[str, bytes]) -> Run:
     return Run(
         is_over=bool(result), verdict=verdict, why=line_of(member(result, "why"), 1000),
         status="" if is_script else line_of(member(result, "status"), 60),
-        error=line_of(error_of(result), 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
+        error=text_of(error_of(result), 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
         issue=COMMENT.sub("", decode(files.get(layout.ISSUE), 40_000)), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,

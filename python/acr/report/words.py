@@ -39,7 +39,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     log = posixpath.normpath(f"{run.folder}/{run.test_log}") if run.test_log else ""
     rows = [("run", run.name), ("verdict", verdict), ("grade", grade_of(run)), ("test log", log)]
     rows += [
-        ("error", run.error),
+        ("error", " ".join(run.error.split())),
         ("unread", " ".join(run.unread.split())),
         ("status", status_words(run.status) if run.status != "APPLICABLE_PATCH" else ""),
         ("script", layout.SCRIPT if run.script else ""),
