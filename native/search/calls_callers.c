@@ -8,7 +8,9 @@
 #include "search/calls_private.h"
 
 #define DECLARED_WITHIN 65536u /* bytes before a use in which its object's type is looked for */
-#define RANK_NAME_ONLY 2u
+/* Ranks for people of the uses of a method */
+#define RANK_NAME_ONLY 2u  /* a call in a file that does not mention the class */
+#define RANK_READ 3u       /* another object's attribute of that name, without a call */
 #define MAX_OTHER_NAMES 8u /* maximum number of names under which one file imports the callee */
 
 static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
@@ -98,29 +100,24 @@ static bool is_target(const Callee *callee, guint32 id)
     return false;
 }
 
-/* True if a target is the class's method `last`: its own, an inherited one, or one of a subclass. */
-static bool class_has_target(const Scan *scan, guint32 class_id)
+/* True if a target is the method `last` of one of the classes, their own or an inherited one. */
+static bool any_has_target(const Scan *scan, const GArray *classes)
 {
     const AcrIndex *index = scan->reply->search->index;
     const Callee *callee = scan->callee;
-    guint32 owner;
-    g_autoptr(GArray) members = acr_find_members(index, class_id, callee->arg.last, &owner);
-    for (guint i = 0; i < members->len; i++)
-        if (is_target(callee, g_array_index(members, guint32, i)))
-            return true;
-    return g_hash_table_contains(callee->above, GUINT_TO_POINTER(class_id));
-}
-
-static bool any_class_has_target(const Scan *scan, const GArray *classes)
-{
-    for (guint i = 0; i < MIN(classes->len, ACR_SCOPE_COMPARED); i++)
-        if (class_has_target(scan, g_array_index(classes, guint32, i)))
-            return true;
+    for (guint n = 0; n < MIN(classes->len, ACR_SCOPE_COMPARED); n++) {
+        guint32 owner, class_id = g_array_index(classes, guint32, n);
+        g_autoptr(GArray) members = acr_find_members(index, class_id, callee->arg.last, &owner);
+        for (guint i = 0; i < members->len; i++)
+            if (is_target(callee, g_array_index(members, guint32, i)))
+                return true;
+    }
     return false;
 }
 
-/* Judges a call on self, cls or super() by the class that encloses the call. */
-static UseKind kind_on_self(const Scan *scan)
+/* Judges a call on self, cls or super() by the class that encloses the call. The object may be of a
+ * subclass, whose method is then called, but not by way of super(). */
+static UseKind kind_on_self(const Scan *scan, bool is_super)
 {
     gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
     if (file < 0) /* the file is a test, and tests are not indexed */
@@ -128,7 +125,12 @@ static UseKind kind_on_self(const Scan *scan)
     acr_index_enclosing(scan->reply->search->index, (gsize)file, scan->cursor.line, &klass, &func);
     if (klass < 0)
         return USE_LIKELY;
-    return class_has_target(scan, (guint32)klass) ? USE_SURE : USE_NONE;
+    guint32 own = (guint32)klass;
+    g_autoptr(GArray) classes =
+        is_super ? acr_index_bases(scan->reply->search->index, own)
+                 : g_array_append_val(g_array_new(FALSE, FALSE, sizeof own), own);
+    bool is_above = g_hash_table_contains(scan->callee->above, GUINT_TO_POINTER(own));
+    return any_has_target(scan, classes) || (is_above && !is_super) ? USE_SURE : USE_NONE;
 }
 
 static bool is_imported(const Scan *scan, const char *name)
@@ -161,7 +163,7 @@ static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
     /* A variable may have the same name as a class in another file, but the name of a variable does
      * not begin with a capital letter. */
     if (classes->len && g_ascii_isupper(name[strspn(name, "_")]))
-        return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
+        return any_has_target(scan, classes) ? USE_SURE : USE_NONE;
     for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
         guint32 id = g_array_index(scan->callee->targets, guint32, i);
         if (is_module_of(index, acr_index_symbol(index, id), name))
@@ -175,9 +177,9 @@ static UseKind kind_on_receiver(const Scan *scan, const char *dot)
 {
     const char *start = scan->content->text.text, *end = skip_blanks_back(start, dot);
     const char *from = name_before(start, end);
-    if (is_word(from, end, "self") || is_word(from, end, "cls") ||
-        (end - start >= 7 && memcmp(end - 7, "super()", 7) == 0))
-        return kind_on_self(scan);
+    bool is_super = end - start >= 7 && memcmp(end - 7, "super()", 7) == 0;
+    if (is_super || is_word(from, end, "self") || is_word(from, end, "cls"))
+        return kind_on_self(scan, is_super);
     bool is_plain_name = from < end && !(from > start && from[-1] == '.');
     /* an object has methods; the last name before the dot may be a module: `package.module.NAME` */
     if (is_plain_name || (from < end && !scan->callee->has_methods))
@@ -263,14 +265,16 @@ static bool is_on_instance(const Scan *scan)
 }
 
 /* People read the lines in the order of the files. For a method of a class, the likely callers come
- * first, then other uses in files that mention the class, then uses of the name alone. */
+ * first, then calls in files that mention the class, then calls by the name alone, then reads. */
 static guint32 rank_of_use(const Scan *scan, UseKind kind)
 {
     if (!scan->reply->search->mode.lines)
         return kind * 3u + scan->nearness;
     if (!scan->callee->class_name || kind == USE_SURE)
         return 0;
-    return !scan->has_class ? RANK_NAME_ONLY : is_on_instance(scan) ? 0 : 1;
+    if (scan->has_class && is_on_instance(scan))
+        return kind == USE_REFERENCE;
+    return kind == USE_REFERENCE ? RANK_READ : scan->has_class ? 1 : RANK_NAME_ONLY;
 }
 
 /* Returns the last hit if it is near `hit` and in the same function, to add `hit`; or NULL. */
@@ -528,6 +532,19 @@ static void miss_callers(AcrReply *reply, const Callee *callee, AcrAnswer *out)
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
+/* Notes where the lines of a rank begin, and what they have in common. */
+static void note_rank(AcrReply *reply, guint rank, const char *what)
+{
+    for (guint i = 0; i < reply->hits->len; i++) {
+        const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        if (hit->rank != rank)
+            continue;
+        g_autofree char *path = acr_search_shown(acr_search_path(reply->search, hit->entry));
+        acr_reply_note(reply, "The lines from %s:%u on %s.", path, hit->start, what);
+        return;
+    }
+}
+
 bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(Callee) callee = {0};
@@ -550,13 +567,9 @@ bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
         miss_callers(&reply, &callee, out);
         return true;
     }
-    const AcrHit *hit = (const AcrHit *)(void *)reply.hits->data, *end = hit + reply.hits->len;
-    while (callee.class_name && hit < end && hit->rank != RANK_NAME_ONLY)
-        hit++;
-    if (callee.class_name && hit < end) {
-        g_autofree char *path = acr_search_shown(acr_search_path(search, hit->entry));
-        acr_reply_note(&reply, "from %s:%u on by name only: these files do not mention %s", path,
-                       hit->start, callee.class_name);
+    if (callee.class_name) {
+        note_rank(&reply, RANK_NAME_ONLY, "call the name in files that do not mention its class");
+        note_rank(&reply, RANK_READ, "read an attribute of that name, and do not call it");
     }
     g_autofree char *shown = acr_search_shown(callee.arg.text);
     g_autofree char *one = g_strdup_printf("line that calls or passes %s", shown);

@@ -151,6 +151,7 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
     if (files)
         acr_suggest_files(text, reply->search, files, call->values[1]);
     acr_reply_miss(reply, g_strdup(text->str), out);
+    out->failed = why != NULL;
     return true;
 }
 

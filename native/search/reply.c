@@ -67,7 +67,7 @@ void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 ran
     const AcrIndex *index = reply->search->index;
     const AcrSymbol *symbol = acr_index_symbol(index, id);
     if (symbol->kind == ACR_SYMBOL_ASSIGN || symbol->kind == ACR_SYMBOL_IMPORT)
-        view = ACR_VIEW_AROUND;
+        view = reply->search->mode.lines ? ACR_VIEW_WHOLE : ACR_VIEW_AROUND;
     else if (symbol->kind != ACR_SYMBOL_CLASS && view == ACR_VIEW_SIGNATURES)
         view = ACR_VIEW_WHOLE;
     AcrHit hit = {

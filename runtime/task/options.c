@@ -440,7 +440,7 @@ const AcrOption acr_options[] = {
     {"json", 0, ACR_OPTION_FLAG, AT(json), GIVEN | ACR_FOR_REPLAY, 0, NULL,
      .help = "Print the result as one JSON object"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), LOOK, 0, NULL,
-     .help = "Print one JSON object for each result"},
+     .help = "Print one JSON object for each call or answer"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_ASK, 0, NULL,
      .help = "Print the answer, or the class of the failure, as one JSON object"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_EXEC, 0, NULL,

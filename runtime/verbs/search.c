@@ -205,6 +205,8 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
             (AcrAnswer){.failed = true, .output = g_strdup(wrong), .places = g_ptr_array_new()};
     else if (!run_widely(self, call, manner, &answer, error))
         return ACR_OUT_FAILED;
+    self->was_wrong = self->was_wrong || (answer.failed && !wrong && self->spec->arguments[0] &&
+                                          acr_search_call_spec(call->spec->name) == call->spec);
     const char *mark = manner->spec->in_file || manner->spec->json ? NULL : manner->mark;
     if (!answer.ok && mark && strpbrk(mark, "/.") &&
         acr_search_has_file(self->workspace->search, mark)) {
@@ -274,7 +276,7 @@ static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *nam
             !ask_name(self, "method", names[i], manner, named, error))
             return false;
     manner->is_exact = false;
-    return named->is_found || manner->spec->in_file ||
+    return named->is_found || manner->spec->in_file || acr_search_is_text(manner->spec) ||
            ask_name(self, is_class ? "class" : "method", name, manner, named, error);
 }
 
@@ -296,8 +298,16 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
     bool is_bare = !manner->spec->json && !manner->spec->in_file,
          is_file = is_bare && acr_search_has_file(self->workspace->search, name);
     if (!named.is_found && is_bare && (is_file || !strchr(name, '.'))) {
+        AcrRunSpec plain = acr_search_without_text(manner->spec);
+        g_auto(Manner) again = {.spec = &plain, .is_words = true};
         self->has_missed = true;
-        if (!is_file) /* otherwise answer_question will say that the name is a file */
+        if (acr_search_is_text(manner->spec)) /* it misses again, but names what is nearest */
+            acr_answer_clear(&named.missed);
+        if (!named.missed.output && !ask_kinds(self, name, &again, &named, error))
+            return ACR_OUT_FAILED;
+        if (acr_index_n_files(self->workspace->index) == 0)
+            acr_verb_say("there is no Python file, and no line contains '%s'", name);
+        else if (!is_file) /* otherwise answer_question will say that the name is a file */
             acr_search_tell_nothing(name, manner->spec, &named.missed);
         return ACR_OUT_WRITTEN;
     }
@@ -307,7 +317,9 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
         acr_search_tell_text(name, manner->spec->in_file, manner->width);
     else if (!named.found.notes || !*named.found.notes) /* otherwise the notes name the place */
         acr_search_tell_width(manner->spec, manner->width);
-    if (!is_text && !manner->spec->json && acr_search_is_text(manner->spec))
+    const AcrRunSpec *spec = manner->spec;
+    bool wants_lines = acr_search_is_text(spec) || acr_search_is_list(spec) || spec->with_tests;
+    if (!is_text && !spec->json && wants_lines)
         acr_verb_say("only definitions are shown; write /%s to search for the text", name);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
 }
@@ -362,6 +374,8 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
             acr_search_tell_file(text);
     } else if (self->has_missed && is_file && !has_file) {
         acr_search_tell_nearest(search, text);
+    } else if (self->has_missed && acr_search_is_call(self->calls, text, true)) {
+        acr_verb_say("there is no such call; --list shows all, and an --extension can add one");
     } else if (self->has_missed && self->is_prompt && strchr(text, ' ')) {
         acr_search_tell_one_text(text);
     }
@@ -447,21 +461,6 @@ static int answer_arguments(Search *self)
 
 /* ---- At a prompt ---- */
 
-/* Handles a line that is a command, such as help. Returns false if the line is not a command. */
-static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
-{
-    *out_quits = strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0;
-    if (strcmp(line, "list") == 0) {
-        g_autofree char *list = acr_search_list(self->calls);
-        *out = acr_out_text(list);
-    } else if (strcmp(line, "help") == 0) {
-        *out = acr_out_text(acr_search_prompt_help);
-    } else {
-        return *out_quits;
-    }
-    return true;
-}
-
 /* Stops or starts the timer, because --max-time limits each answer at a prompt, not the session. */
 static void pause_time(const Search *self, bool is_paused)
 {
@@ -520,7 +519,7 @@ static int answer_prompt(Search *self, AcrSearchInput *input)
         input->index = self->workspace->index;
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
-        if (answer_command(self, line, &quits, &out))
+        if (acr_search_command(self->calls, line, &quits, &out))
             continue;
         pause_time(self, false);
         out = acr_repository_follow(self->host, self->workspace, &self->latest, &error)
@@ -541,7 +540,7 @@ static int answer_input(Search *self, AcrSearchInput *input)
         g_autofree char *line = NULL;
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
-        if (!self->spec->json && answer_command(self, line, &quits, &out))
+        if (!self->spec->json && acr_search_command(self->calls, line, &quits, &out))
             continue;
         out = answer_typed(self, line, &error);
     }

@@ -19,7 +19,7 @@
 #define QUIET_MS 300 /* after such a pause, the writer probably waits for an answer */
 #define HISTORY_LINES 1000
 
-const char acr_search_prompt_help[] =
+static const char prompt_help[] =
     "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
     "NAME(                lines that call NAME, like 'callers NAME'\n"
     "TEXT                 lines with TEXT; write /TEXT if it is also a name\n"
@@ -99,6 +99,35 @@ static const char *name_at(gsize i)
     return i < n ? specs[i].name : i - n < G_N_ELEMENTS(others) ? others[i - n] : NULL;
 }
 
+/* Returns whether the class named by the first `len` bytes of `name` has a method `method`. */
+static bool has_method(const char *name, gsize len, const char *method)
+{
+    gsize n;
+    const guint32 *ids = acr_index_lookup(completed, ACR_SYMBOL_METHOD, method, &n);
+    for (gsize i = 0; i < n; i++) {
+        const char *its = acr_index_class_of(completed, ids[i]);
+        if (its && strlen(its) == len && strncmp(its, name, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the next method CLASS.NAME that begins with `text`; malloc'd; NULL at the end. */
+static char *next_method(const char *text, gsize *at)
+{
+    const char *part = strrchr(text, '.') + 1;
+    gsize n, len = (gsize)(part - 1 - text);
+    const char *const *names = acr_index_names(completed, ACR_SYMBOL_METHOD, &n);
+    while (*at < n) {
+        const char *name = names[(*at)++];
+        if (g_str_has_prefix(name, part) && has_method(text, len, name)) {
+            g_autofree char *whole = g_strdup_printf("%.*s.%s", (int)len, text, name);
+            return strdup(whole);
+        }
+    }
+    return NULL;
+}
+
 /* Returns the next class, method or function that begins with `text`; NULL at the end. */
 static const char *next_definition(const char *text, AcrSymbolKind *kind, gsize *at)
 {
@@ -125,6 +154,8 @@ static char *next_name(const char *text, int state)
     while (is_first_word && (name = name_at(at++)))
         if (g_str_has_prefix(name, text))
             return strdup(name);
+    if (strchr(text, '.'))
+        return next_method(text, &place);
     name = *text ? next_definition(text, &kind, &place) : NULL;
     return name ? strdup(name) : NULL;
 }
@@ -285,4 +316,18 @@ guint acr_search_input_left(AcrSearchInput *input)
         n += *g_strstrip(line) != '\0';
     }
     return n;
+}
+
+bool acr_search_command(const AcrCalls *calls, const char *line, bool *out_quits, AcrOut *out)
+{
+    *out_quits = strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0;
+    if (strcmp(line, "list") == 0) {
+        g_autofree char *list = acr_search_list(calls);
+        *out = acr_out_text(list);
+    } else if (strcmp(line, "help") == 0 || strcmp(line, "?") == 0) {
+        *out = acr_out_text(prompt_help);
+    } else {
+        return *out_quits;
+    }
+    return true;
 }

@@ -148,7 +148,8 @@ typedef struct {
     gsize searched;          /* `waiting` has no line end before this byte */
     bool is_ended;
 } AcrSearchInput;
-extern const char acr_search_prompt_help[]; /* what `help` prints at the prompt */
+/* Handles a line that is a command, such as help. Returns false if the line is not a command. */
+bool acr_search_command(const AcrCalls *calls, const char *line, bool *out_quits, AcrOut *out);
 
 /* Opens standard input. At a terminal, lines are read with readline, if that is installed.
  * Otherwise reads until the end of the input, or until the writer seems to wait for an answer.

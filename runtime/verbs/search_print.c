@@ -181,7 +181,7 @@ static void say_told(const char *told)
     char *rest = strchr(text, '\n');
     if (rest)
         *rest++ = '\0';
-    if (text[0] && g_ascii_islower(text[1]))
+    if (g_str_has_prefix(text, "Found ") || g_str_has_prefix(text, "The"))
         text[0] = g_ascii_tolower(text[0]);
     if (*text)
         acr_verb_say("%s", text);
@@ -254,7 +254,9 @@ void acr_search_tell_nothing(const char *name, const AcrRunSpec *spec, const Acr
 /* Prints notes about the results on stderr. */
 static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
 {
-    say_told(answer->notes ? answer->notes : "");
+    g_auto(GStrv) notes = g_strsplit(answer->notes ? answer->notes : "", "\n", -1);
+    for (guint i = 0; notes[i]; i++)
+        say_told(notes[i]);
     if (n > limit)
         acr_verb_say("%u of %u results are shown; --limit N shows more", limit, n);
     else if (shortened)

@@ -288,6 +288,10 @@ void acr_search_question(AcrSearch *search, const AcrSearchPaths *paths, char *c
     if (has_word) {
         out->word = find_kind(words[0], strlen(words[0]))->word;
         out->text = g_strdup(words[1]);
+    } else if (strcmp(words[0], "def") == 0 && words[1] && acr_search_defines(search, words[1])) {
+        out->word = "method";
+        out->text = g_strdup(words[1]);
+        where++;
     } else if (acr_search_is_text(spec) && (spec->regex || !is_dotted_name(words[0]))) {
         out->word = "code";
         out->text = g_strdup(words[0] + (!spec->regex && words[0][0] == '/'));
@@ -348,7 +352,7 @@ bool acr_search_check_request(const AcrRunSpec *spec, GError **error)
     bool is_pattern = acr_search_is_text(spec),
          is_word = words[0] && acr_search_is_word(words[0]) &&
                    (words[1] || !(is_pattern || spec->fixed_strings));
-    if (words[0] ? !*words[0] : spec->in_file || is_pattern)
+    if (words[0] ? !words[0][strspn(words[0], " \t\n")] : spec->in_file || is_pattern)
         return acr_task_refuse(error, "give a name or a text to search for");
     if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
         return acr_task_refuse(error,

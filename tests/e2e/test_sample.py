@@ -286,9 +286,9 @@ def test_a_patch_that_the_validation_refuses_is_not_applied(
         result = run_host(*run).check(1)
         assert result.stdout == b"" and CHANGED in (tmp_path / "out" / "patch.diff").read_text("utf-8")
         assert "the patch is not applied" in result.err
-        assert "verified: no (validation refused the patch)" in result.err
+        assert "verified: no (validation refused the patch: exit code 3)" in result.err
         again = run_host("replay", tmp_path / "out")
-        again.one_line(1, "verified: no (validation refused the patch)")
+        again.one_line(1, "verified: no (validation refused the patch: exit code 3)")
         assert digest(sample_repo.path) == before
 
 

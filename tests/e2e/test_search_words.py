@@ -92,6 +92,9 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     """In JSON, an impossible call has an answer like others, and the exit code of a mistake."""
     host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "did you mean search_class?")
     host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(2)
+    (row,) = host.run("search", "--repo", str(repo), "--json", 'search_code("re:(a")').check(2).rows()
+    assert row["failed"] and not row["ok"], row
+    assert "there is no such call" in host.run("search", "--repo", str(repo), 'decorated("Box")').check(1).err
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
     for lines in ("5-3", "5-"):
         host.run("search", "--repo", str(repo), f"app/box.py:{lines}").one_line(2, f"{lines}' ends before it begins")
@@ -133,6 +136,7 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["put", "boxes.py"], "no file matches 'boxes.py'; did you mean 'box.py'?"),
         (["put", "app/boxes.py"], "no file matches 'app/boxes.py'; did you mean 'app/box.py'?"),
         (["put", "ap/"], "no file matches 'ap/'; did you mean 'app/'?"),
+        (["  "], "give a name or a text to search for"),
         (["lint", "nope.py"], "no file matches 'nope.py'; give one"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
         (["uses", "Box.put"], "no file matches 'Box.put'; did you mean 'callers' as the first word?"),
@@ -152,6 +156,8 @@ TEST = {
     "app/end.py": "x.end()\n",
     "kinds.py": "from app.box import Box\n\n\ndef use(box: Box) -> None:\n    pass\n",
     "old.py": "class Old:\n    print 'x'\n",
+    "kin.py": "LIMIT = 3\n\n\nclass Base:\n    def act(self):\n        return LIMIT\n\n\nclass Kin(Base):\n    def act(self):\n"
+    "        return super().act()\n\n    def go(self, other):\n        Base.act(self)\n        what = other.act\n        return what, self.act()\n",
     "app.toml": 'key = "value"\n',
     "doc/conf.py": "value = 1\n",
     "doc/value.txt": "the value\n",
@@ -167,7 +173,7 @@ TEST = {
         ("class Box --vimgrep", "app/box.py:1:1:class Box:\n"),
         ("method put -m1", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
         ("method put --count", "app/box.py:2\napp/shelf.py:1\n"),
-        ("code return --files-with-matches", "app/box.py\napp/shelf.py\n"),
+        ("code return --files-with-matches", "app/box.py\napp/shelf.py\nkin.py\n"),
         ("code return --in app/s*.py", "app/shelf.py:2:    return (x,)\n"),
         ("code (x, --in app/", "app/shelf.py:2:    return (x,)\n"),
         ("value . -c", "app.toml:1\ndoc/conf.py:1\ndoc/value.txt:1\n"),
@@ -180,6 +186,14 @@ TEST = {
         ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("callers Box --vimgrep", "kinds.py:4:14:def use(box: Box) -> None:\n"),
         ("callers Use.end --vimgrep", "use.py:9:14:        self.end()\napp/end.py:1:3:x.end()\n"),
+        (
+            "callers Kin.act --vimgrep",
+            "kin.py:16:27:        return what, self.act()\nkin.py:15:22:        what = other.act\n",
+        ),
+        ("callers Base.act -l", "kin.py\n"),
+        ("callers Base.act -m2", "kin.py:11:        return super().act()\nkin.py:14:        Base.act(self)\n"),
+        ("LIMIT", "kin.py:1:LIMIT = 3\n"),
+        ("def act -c", "kin.py:2\n"),
         ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("begin --vimgrep", "use.py:6:16:        native.begin()\n"),
         ("nativ -c", "use.py:2\n"),
@@ -400,7 +414,7 @@ def test_a_prompt_completes_and_remembers(terminal: Terminal, host: Host, repo: 
     assert "\napp/box.py\r\n1:class Box:" in terminal.until("search> ")
     terminal.keys("class Bo\t\r")
     assert "\napp/box.py\r\n1:class Box:" in terminal.until("search> ")
-    terminal.keys("method Box.put\r")
+    terminal.keys("method Box.p\t\r")
     assert "2:    def put(self, x):" in terminal.until("search> ")
     terminal.keys("\x04")
     assert terminal.process.wait(60 * SLOWNESS) == 0
