@@ -353,44 +353,50 @@ def _walk(path: Path, depth: int, submitted: set[str], resolved: set[str]) -> No
             _walk(inner, depth - 1, submitted, resolved)
 
 
-def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
-    """Find which tasks were gained and lost; only tasks with a prediction in both runs are compared."""
+def compared(here: dict[str, bool], there: dict[str, bool]) -> dict:
+    """Which tasks are gained and lost: of the tasks that are graded here and there, whether each is resolved."""
     groups: dict[str, list[str]] = {name: [] for name in ("gained", "lost", "both", "neither", "only_here")}
-    submitted, resolved = set(other["submitted"]), set(other["resolved"])
     names = {(True, True): "both", (True, False): "gained", (False, True): "lost", (False, False): "neither"}
-    for row in graded:
-        task = row["task"]
-        name = names[row["grade"] == reports.RESOLVED, task in resolved] if task in submitted else "only_here"
-        groups[name].append(task)
-    counts = {name: len(tasks) for name, tasks in groups.items()}
-    compared = len(graded) - counts["only_here"]
-    p = mcnemar(counts["gained"], counts["lost"])
-    only_there = len(submitted) - compared
-    lines.append(
-        f"compared with '{other['path']}': {counts['gained']} gained, {counts['lost']} lost, {counts['both']} in both, "
-        f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} tasks only in this evaluation, "
-        f"{only_there} only in the other"
-    )
-    doubts = [row["task"] for row in graded if row.get("doubt")], other.get("doubted", [])
-    if any(doubts):
-        lines.append(
-            f"resolved, but not believed: {len(doubts[0])} in this evaluation, {len(doubts[1])} in the other;"
-            " these tasks count as resolved"
-        )
-    changed = counts["gained"] + counts["lost"]
-    needed = _needed(changed)
-    lines.append(
-        f"of {changed} tasks that changed, a net change of {needed} would exceed the noise (p < 0.05)"
-        if needed
-        else f"{changed} task{'' if changed == 1 else 's'} changed: too few to tell a difference from noise (p < 0.05)"
-    )
+    for task, is_resolved in here.items():
+        groups[names[is_resolved, there[task]] if task in there else "only_here"].append(task)
+    gained, lost = len(groups["gained"]), len(groups["lost"])
     return {
-        "other": other["path"],
         **groups,
-        "compared": compared,
-        "only_there": only_there,
-        "mcnemar_p": p,
-        "net_change_above_noise": needed,
-        "doubted": doubts[0],
-        "doubted_there": doubts[1],
+        "compared": len(here) - len(groups["only_here"]),
+        "only_there": len(there.keys() - here.keys()),
+        "mcnemar_p": mcnemar(gained, lost),
+        "net_change_above_noise": _needed(gained + lost),
     }
+
+
+def comparison_lines(comparison: dict, other: str, is_graded: bool = True) -> list[str]:
+    """The lines on a comparison. `other`: what it was compared with; `is_graded`: grades were compared."""
+    gained, lost, both, neither, only_here = (
+        len(comparison[name]) for name in ("gained", "lost", "both", "neither", "only_here")
+    )
+    changed, needed, count = gained + lost, comparison["net_change_above_noise"], comparison["compared"]
+    lines = [
+        f"compared with {other}: {gained} gained, {lost} lost, {both} in both, {neither} in neither "
+        f"(McNemar's exact p = {comparison['mcnemar_p']:.3g}); {count} task{'' if count == 1 else 's'} compared, "
+        f"{only_here} {'graded ' if is_graded else ''}only here, {comparison['only_there']} only there"
+    ]
+    doubts = len(comparison["doubted"]), len(comparison["doubted_there"])
+    if any(doubts):
+        lines.append(f"resolved, but not believed: {doubts[0]} here, {doubts[1]} there; these tasks count as resolved")
+    told = f"of {changed} tasks that changed, a net change of {needed} would exceed the noise (p < 0.05)"
+    few = f"{changed} task{'' if changed == 1 else 's'} changed: too few to tell a difference from noise (p < 0.05)"
+    return [*lines, told if needed else few]
+
+
+def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
+    """Compare the graded tasks with those of another evaluation, and add lines about it."""
+    resolved = set(other["resolved"])
+    here = {row["task"]: row["grade"] == reports.RESOLVED for row in graded}
+    comparison = {
+        "other": other["path"],
+        **compared(here, {task: task in resolved for task in other["submitted"]}),
+        "doubted": [row["task"] for row in graded if row.get("doubt")],
+        "doubted_there": other.get("doubted", []),
+    }
+    lines += comparison_lines(comparison, f"'{other['path']}'")
+    return comparison

@@ -15,10 +15,10 @@ typedef struct {
     const char *const *only; /* for many runs: the names of the tasks to report on; NULL: all */
     const char *run_id;      /* the evaluation to report on; NULL: the only one, or the newest */
 } AcrReportOptions;
-/* Returns the report of a folder; owned. *out_note (owned, may be NULL) says which of several
- * evaluations was taken. Errors: USAGE of task (the folder has no runs or no such evaluation; the
+/* Returns the report of a folder; owned. `notes` (may be NULL) gets lines (owned) that say which of
+ * several evaluations was taken. Errors: USAGE of task (the folder has no runs or no such evaluation; the
  * form or comparison does not exist for the folder), those of acr_python_call and base. */
-GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char **out_note,
+GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, GPtrArray *notes,
                         GError **error) ACR_MUST_USE;
 /* Returns the folder that contains the evaluation `path`, OUT/logs/run_evaluation/RUN_ID, and sets
  * its RUN_ID; NULL if `path` is no such folder. Both owned. */

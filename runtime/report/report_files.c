@@ -1,6 +1,5 @@
 /* Selects the files of a run folder, or of a folder of many runs, for a report. Reads the files
  * within limits and never through a link; the report lists unreadable files. */
-#include <glib/gstdio.h>
 #include <string.h>
 
 #include "layout/layout.h"
@@ -15,7 +14,6 @@
 #define MAX_FINAL_REPORT ((gsize)64 * 1024 * 1024)
 #define MAX_ATTEMPTS 100u
 #define MAX_FILES 2000u /* maximum number of files of an attempt */
-#define MAX_TASKS 100000u
 
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes)
 {
@@ -52,34 +50,13 @@ static void take_file(Reader *reader, const char *name, gsize max)
         g_string_append_printf(reader->unread, "%s\n", reason ? reason->message : name);
 }
 
-static gint compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Lists the names in a folder that begin like one of `formats` (NULL: all names), sorted; owned. */
-static GPtrArray *list_names(const char *path, const char *const *formats, guint max)
-{
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    for (const char *name; dir && names->len < max && (name = g_dir_read_name(dir));) {
-        bool is_wanted = !formats;
-        for (guint i = 0; !is_wanted && formats[i]; i++)
-            is_wanted = strncmp(name, formats[i], strcspn(formats[i], "%")) == 0;
-        if (is_wanted)
-            g_ptr_array_add(names, g_strdup(name));
-    }
-    g_ptr_array_sort(names, compare_names);
-    return names;
-}
-
 static void take_attempt(Reader *reader, const char *attempt)
 {
     static const char *const formats[] = {ACR_FILE_EXTRACT_STATUS, ACR_FILE_REPRODUCER,
                                           ACR_FILE_EXECUTION,      ACR_FILE_REVIEW,
                                           ACR_FILE_REGRESSION,     NULL};
     g_autofree char *path = acr_folder_path(reader->folder, attempt);
-    g_autoptr(GPtrArray) names = list_names(path, formats, MAX_FILES);
+    g_autoptr(GPtrArray) names = acr_report_list_names(path, formats, MAX_FILES);
     g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL),
                     *calls = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_TOOL_CALLS, NULL);
     take_file(reader, places, MAX_FILE);
@@ -110,7 +87,7 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     for (guint i = 0; i < G_N_ELEMENTS(names); i++)
         take_file(&reader, names[i], MAX_FILE);
     take_file(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
-    g_autoptr(GPtrArray) attempts = list_names(folder.path, formats, MAX_ATTEMPTS);
+    g_autoptr(GPtrArray) attempts = acr_report_list_names(folder.path, formats, MAX_ATTEMPTS);
     for (guint i = 0; i < attempts->len; i++)
         take_attempt(&reader, attempts->pdata[i]);
     g_autoptr(GBytes) lines = g_bytes_new(unread->str, unread->len);
@@ -158,89 +135,13 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-#define NS_PER_S 1000000000
 #define GRADING "(grading)" /* folder of the files of a run's grading, for python/acr/report/ */
-
-/* Returns when a file was last changed, in nanoseconds; 0 if the file does not exist. */
-static gint64 modified_ns(const char *path)
-{
-    GStatBuf status;
-    if (g_stat(path, &status) != 0)
-        return 0;
-    return (gint64)status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
-}
-
-/* Returns the folder of an evaluation; owned. */
-static char *evaluation_path(const char *dir, const char *run_id)
-{
-    return g_build_filename(dir, ACR_DIR_EVALUATIONS, run_id, NULL);
-}
 
 /* Returns the JSON file `name` of an evaluation; owned; NULL if the file does not exist. */
 static AcrJson *read_evaluation(const char *dir, const char *run_id, const char *name)
 {
     g_autofree char *inside = g_build_filename(ACR_DIR_EVALUATIONS, run_id, name, NULL);
     return acr_live_read(dir, inside);
-}
-
-/* Returns the folder itself and those of its shards; owned. */
-static GPtrArray *list_places(const char *dir)
-{
-    static const char *const formats[] = {ACR_DIR_SHARD, NULL};
-    GPtrArray *places = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GPtrArray) names = list_names(dir, formats, MAX_TASKS);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
-        if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
-            g_ptr_array_add(places, g_steal_pointer(&path));
-    }
-    g_ptr_array_add(places, g_strdup(dir));
-    return places;
-}
-
-char *acr_report_folder_of(const char *path, char **out_run_id)
-{
-    g_autofree char *whole = g_canonicalize_filename(path, NULL), *id = g_path_get_basename(whole),
-                    *inside = g_build_filename("/" ACR_DIR_EVALUATIONS, id, NULL);
-    if (!g_str_has_suffix(whole, inside) || !g_file_test(whole, G_FILE_TEST_IS_DIR))
-        return NULL;
-    *out_run_id = g_steal_pointer(&id);
-    return g_strndup(whole, strlen(whole) - strlen(inside));
-}
-
-/* Finds the evaluation `wanted` (NULL: the newest) of a folder of many runs. *out_id (owned) is
- * NULL if the folder has none. *out_note (may be NULL) gets a line if there are several. */
-static bool choose_evaluation(const char *dir, const char *wanted, char **out_id, char **out_note,
-                              GError **error)
-{
-    g_autoptr(GPtrArray) places = list_places(dir);
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    g_autoptr(GString) ids = g_string_new(NULL);
-    gint64 newest_ns = -1;
-    for (guint i = 0; i < places->len; i++) {
-        g_autofree char *top = evaluation_path(places->pdata[i], NULL);
-        g_autoptr(GPtrArray) names = list_names(top, NULL, MAX_TASKS);
-        for (guint j = 0; j < names->len; j++) {
-            const char *name = names->pdata[j];
-            g_autofree char *path = g_build_filename(top, name, ACR_FILE_SUMMARY, NULL);
-            gint64 at_ns = modified_ns(path);
-            if (g_hash_table_add(seen, g_strdup(name)))
-                g_string_append_printf(ids, "%s%s", ids->len ? ", " : "", name);
-            if (wanted ? strcmp(name, wanted) != 0 : at_ns <= newest_ns)
-                continue;
-            newest_ns = at_ns;
-            g_free(*out_id);
-            *out_id = g_strdup(name);
-        }
-    }
-    if (wanted && !*out_id)
-        return acr_task_refuse(error, "'%s' has no evaluation '%s'%s%s", dir, wanted,
-                               ids->len ? "; it has " : "", ids->str);
-    if (!wanted && out_note && g_hash_table_size(seen) > 1)
-        *out_note = g_strdup_printf("'%s' has %u evaluations: %s; this is the newest, '%s'; choose "
-                                    "another with --run-id",
-                                    dir, g_hash_table_size(seen), ids->str, *out_id);
-    return true;
 }
 
 static void add_report_text(const char *folder, const char *kind, const char *text,
@@ -281,7 +182,7 @@ static void take_predictions(const char *dir, const char *part, const char *insi
 {
     g_autofree char *folder = g_build_filename(dir, inside, NULL),
                     *base = *part ? g_path_get_dirname(dir) : g_strdup(dir);
-    g_autoptr(GPtrArray) names = list_names(folder, NULL, MAX_TASKS);
+    g_autoptr(GPtrArray) names = acr_report_list_names(folder, NULL, ACR_REPORT_MAX_TASKS);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *task = g_build_filename(part, inside, names->pdata[i], NULL);
         take_prediction(base, task, names->pdata[i], "(log)", files);
@@ -309,13 +210,13 @@ static void take_grading(const char *run, Newest *newest, AcrReportFiles *files)
     if (g_strcmp0(newest->batch, batch) != 0) {
         clear_newest(newest);
         newest->batch = g_strdup(batch);
-        (void)!choose_evaluation(batch, NULL, &newest->run_id, NULL, NULL);
+        (void)!acr_report_choose_evaluation(batch, NULL, &newest->run_id, NULL, NULL);
     }
     const char *run_id = newest->run_id;
     if (!run_id)
         return;
-    g_autofree char *whole = evaluation_path(batch, run_id);
-    g_autoptr(GPtrArray) models = list_names(whole, NULL, MAX_TASKS);
+    g_autofree char *whole = acr_report_evaluation_path(batch, run_id);
+    g_autoptr(GPtrArray) models = acr_report_list_names(whole, NULL, ACR_REPORT_MAX_TASKS);
     bool is_found = false;
     for (guint i = 0; !is_found && i < models->len; i++) {
         g_autofree char *inside =
@@ -331,13 +232,14 @@ static void take_grading(const char *run, Newest *newest, AcrReportFiles *files)
 static void take_evaluation(const char *dir, const char *part, const char *run_id,
                             AcrReportFiles *files)
 {
-    g_autofree char *run = evaluation_path(dir, run_id), *prefix = g_strconcat(part, run_id, NULL);
+    g_autofree char *run = acr_report_evaluation_path(dir, run_id),
+                    *prefix = g_strconcat(part, run_id, NULL);
     g_autoptr(AcrJson) summary = read_evaluation(dir, run_id, ACR_FILE_SUMMARY);
     g_auto(GStrv) known = acr_json_strings(acr_json_get(summary, "models"));
     if (g_file_test(run, G_FILE_TEST_IS_SYMLINK))
         return;
     take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
-    g_autoptr(GPtrArray) models = list_names(run, NULL, MAX_TASKS);
+    g_autoptr(GPtrArray) models = acr_report_list_names(run, NULL, ACR_REPORT_MAX_TASKS);
     for (guint i = 0; i < models->len; i++) {
         const char *name = models->pdata[i];
         g_autofree char *model = g_build_filename(run, name, NULL),
@@ -353,14 +255,14 @@ static void take_evaluation(const char *dir, const char *part, const char *run_i
  * reports, adds only the newest one of the evaluation (NULL: all of them). */
 static void take_many(const char *dir, const char *part, const char *run_id, AcrReportFiles *files)
 {
-    g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
+    g_autoptr(GPtrArray) names = acr_report_list_names(dir, NULL, ACR_REPORT_MAX_TASKS);
     g_autofree char *end = g_strdup_printf(".%s.json", run_id ? run_id : "");
     const char *newest = NULL;
     gint64 newest_ns = -1;
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
         g_autofree char *path = g_build_filename(dir, name, NULL);
-        gint64 at_ns = g_str_has_suffix(name, end) ? modified_ns(path) : -1;
+        gint64 at_ns = g_str_has_suffix(name, end) ? acr_report_modified_ns(path) : -1;
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, part, name, files);
         else if (strcmp(name, ACR_FILE_SUMMARY) == 0 ||
@@ -383,10 +285,11 @@ static void take_many(const char *dir, const char *part, const char *run_id, Acr
 static GPtrArray *list_runs(const char *dir)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GPtrArray) places = list_places(dir);
+    g_autoptr(GPtrArray) places = acr_report_list_places(dir);
     for (guint i = 0; i < places->len; i++) {
-        g_autoptr(GPtrArray) names = list_names(places->pdata[i], NULL, MAX_TASKS);
-        for (guint j = 0; j < names->len && runs->len < MAX_TASKS; j++) {
+        g_autoptr(GPtrArray) names =
+            acr_report_list_names(places->pdata[i], NULL, ACR_REPORT_MAX_TASKS);
+        for (guint j = 0; j < names->len && runs->len < ACR_REPORT_MAX_TASKS; j++) {
             g_autofree char *run = g_build_filename(places->pdata[i], names->pdata[j], NULL);
             if (acr_folder_exists(run) && !g_file_test(run, G_FILE_TEST_IS_SYMLINK))
                 g_ptr_array_add(runs, g_steal_pointer(&run));
@@ -422,10 +325,11 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
                      acr_json_get_int(acr_json_get(summary, "totals"), "charged_microusd", 0));
     acr_json_set_string(about, "dataset", dataset);
     acr_json_set_string(about, "run_id", run_id);
-    g_autofree char *whole = run_id ? evaluation_path(dir, run_id) : NULL,
+    g_autofree char *whole = run_id ? acr_report_evaluation_path(dir, run_id) : NULL,
                     *path = g_build_filename(meta || !whole ? dir : whole, ACR_FILE_SUMMARY, NULL);
-    gint64 at_ns = modified_ns(path);
-    g_autoptr(GDateTime) time = at_ns ? g_date_time_new_from_unix_utc(at_ns / NS_PER_S) : NULL;
+    gint64 at_ns = acr_report_modified_ns(path);
+    g_autoptr(GDateTime) time =
+        at_ns ? g_date_time_new_from_unix_utc(at_ns / ACR_REPORT_NS_PER_S) : NULL;
     g_autofree char *day = time ? g_date_time_format(time, "%Y-%m-%d") : NULL;
     acr_json_set_string(about, "date", day);
     g_autofree char *text = acr_json_print(about);
@@ -435,12 +339,12 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
 
 /* Adds the results of the run folders inside a folder, and one evaluation of them. */
 static bool add_many(const char *path, const char *wanted, bool may_be_empty, AcrReportFiles *files,
-                     char **out_note, GError **error)
+                     GPtrArray *notes, GError **error)
 {
     g_autofree char *named = NULL, *run_id = NULL, *of = acr_report_folder_of(path, &named);
     const char *dir = of ? of : path;
-    g_autoptr(GPtrArray) places = list_places(dir);
-    if (!choose_evaluation(dir, wanted ? wanted : named, &run_id, out_note, error))
+    g_autoptr(GPtrArray) places = acr_report_list_places(dir);
+    if (!acr_report_choose_evaluation(dir, wanted ? wanted : named, &run_id, notes, error))
         return false;
     for (guint i = 0; i < places->len; i++) { /* the folder itself comes last */
         g_autofree char *name = g_path_get_basename(places->pdata[i]);
@@ -503,14 +407,14 @@ static bool add_only(const char *const *names, AcrReportFiles *files)
     return !list || acr_report_files_add(files, "(instances)", list);
 }
 
-static GBytes *report_many(AcrPython *python, const AcrReportOptions *options, char **out_note,
+static GBytes *report_many(AcrPython *python, const AcrReportOptions *options, GPtrArray *notes,
                            GError **error)
 {
     g_auto(AcrReportFiles) files = {0}, others = {0};
     const char *compare = options->compare;
-    if (!add_many(options->dir, options->run_id, strcmp(options->form, "live") == 0, &files,
-                  out_note, error) ||
-        (compare && !add_many(compare, NULL, false, &others, NULL, error)) ||
+    if (!add_many(options->dir, options->run_id, strcmp(options->form, "live") == 0, &files, notes,
+                  error) ||
+        (compare && !add_many(compare, NULL, false, &others, notes, error)) ||
         !add_only(options->only, &files))
         return NULL;
     GByteArray *fields = g_byte_array_new();
@@ -540,13 +444,13 @@ static gint64 last_grading_ns(const char *dir)
 {
     g_autofree char *run_id = NULL;
     gint64 last_ns = 0;
-    g_autoptr(GPtrArray) places = list_places(dir);
-    if (!choose_evaluation(dir, NULL, &run_id, NULL, NULL) || !run_id)
+    g_autoptr(GPtrArray) places = acr_report_list_places(dir);
+    if (!acr_report_choose_evaluation(dir, NULL, &run_id, NULL, NULL) || !run_id)
         return 0;
     for (guint i = 0; i < places->len; i++) {
-        g_autofree char *whole = evaluation_path(places->pdata[i], run_id),
+        g_autofree char *whole = acr_report_evaluation_path(places->pdata[i], run_id),
                         *path = g_build_filename(whole, ACR_FILE_SUMMARY, NULL);
-        last_ns = MAX(last_ns, modified_ns(path));
+        last_ns = MAX(last_ns, acr_report_modified_ns(path));
     }
     return last_ns;
 }
@@ -560,7 +464,7 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
     for (guint i = 0; i < runs->len && !acr_interrupted(interrupt); i++) {
         g_autofree char *page = g_build_filename(runs->pdata[i], ACR_FILE_REPORT, NULL),
                         *journal = g_build_filename(runs->pdata[i], ACR_FILE_JOURNAL, NULL);
-        gint64 made_ns = modified_ns(page), changed_ns = modified_ns(journal);
+        gint64 made_ns = acr_report_modified_ns(page), changed_ns = acr_report_modified_ns(journal);
         if (changed_ns && made_ns > MAX(changed_ns, graded_ns))
             continue;
         g_autoptr(GBytes) report = report_run(python, runs->pdata[i], "html", NULL, &newest, error);
@@ -572,7 +476,7 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
     return true;
 }
 
-GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char **out_note,
+GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, GPtrArray *notes,
                         GError **error)
 {
     const char *dir = options->dir, *form = options->form, *compare = options->compare;
@@ -589,10 +493,12 @@ GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char
             compare, dir));
     if (is_run && compare)
         return report_pair(python, dir, form, compare, error);
+    if (compare && strcmp(form, "junit") == 0)
+        return ACR_NULL(acr_task_refuse(error, "--compare does not support --format junit"));
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
         return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
     if (is_run && strcmp(form, "csv") == 0)
         return ACR_NULL(acr_task_refuse(error, "--format csv needs a folder of many runs"));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)
-                  : report_many(python, options, out_note, error);
+                  : report_many(python, options, notes, error);
 }

@@ -18,6 +18,24 @@ bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
 
+/* ---- Evaluations (find_evaluation.c) ---- */
+
+#define ACR_REPORT_MAX_TASKS 100000u
+#define ACR_REPORT_NS_PER_S 1000000000
+/* Lists the names in a folder that begin like one of `formats` (NULL: all names), sorted; owned. */
+GPtrArray *acr_report_list_names(const char *path, const char *const *formats,
+                                 guint max) ACR_MUST_USE;
+/* Returns when a file was last changed, in nanoseconds; 0 if the file does not exist. */
+gint64 acr_report_modified_ns(const char *path);
+/* Returns the folder itself and those of its shards; owned. */
+GPtrArray *acr_report_list_places(const char *dir) ACR_MUST_USE;
+/* Returns the folder of an evaluation; owned. */
+char *acr_report_evaluation_path(const char *dir, const char *run_id) ACR_MUST_USE;
+/* Finds the evaluation `wanted` (NULL: the newest) of a folder of many runs. *out_id (owned) is
+ * NULL if the folder has none. `notes` (may be NULL) gets a line if there are several. */
+bool acr_report_choose_evaluation(const char *dir, const char *wanted, char **out_id,
+                                  GPtrArray *notes, GError **error) ACR_MUST_USE;
+
 /* ---- Pull requests ---- */
 
 /* Zero-initialise. All members are owned, except `host` and `spec`. */

@@ -34,8 +34,8 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
     g_auto(GStrv) only =
         spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;
     g_autoptr(AcrPython) python = error ? NULL : acr_python_new(host->python_dir, &error);
-    g_autofree char *note = NULL, *run_id = NULL,
-                    *dir = acr_report_folder_of(spec->arguments[0], &run_id);
+    g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *run_id = NULL, *dir = acr_report_folder_of(spec->arguments[0], &run_id);
     if (dir) { /* the user named the folder of an evaluation */
         g_free(spec->arguments[0]);
         spec->arguments[0] = g_steal_pointer(&dir);
@@ -46,11 +46,11 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
                                       .compare = spec->compare,
                                       .only = (const char *const *)only,
                                       .run_id = spec->run_id};
-    g_autoptr(GBytes) report = python ? acr_report_make(python, &options, &note, &error) : NULL;
+    g_autoptr(GBytes) report = python ? acr_report_make(python, &options, notes, &error) : NULL;
     if (!report)
         return acr_verb_fail(host, error);
-    if (note)
-        acr_verb_say("%s", note);
+    for (guint i = 0; i < notes->len; i++)
+        acr_verb_say("%s", (const char *)notes->pdata[i]);
     g_autofree char *place = report_place(spec);
     if (place && !spec->report_file &&
         !acr_report_write_pages(python, spec->arguments[0], host->interrupt, &error))

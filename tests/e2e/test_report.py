@@ -210,7 +210,9 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     assert not (first / "report.html").exists()
     page = Page(first / "comparison.html")
     page.check()
-    assert "0 better, 1 worse" in page.text and "6 tasks: " in page.text
+    counted = "0 gained, 0 lost, 0 in both, 1 in neither (McNemar's exact p = 1); 1 task compared, 1 graded only here, 1 only there"
+    assert f"compared with &#x27;{second}&#x27; (" in page.text and "6 tasks: " in page.text
+    assert f"): {counted}" in run_host("report", first, "--compare", second, "-f", "text").check().out
     assert '<a href="task-0/report.html">task-0</a>' in page.text
     assert '<a href="logs/run_evaluation/id/m/task-0/test_output.txt">test log</a>' in page.text
     page = Page(first / "task-0" / "report.html")
@@ -224,9 +226,14 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     assert whys["gone"] == ("environment", 0) and whys["task-0"] == (None, 3.5)
     assert rows == [
         ("gone", "error", "error", 0),
-        ("task-0", "resolved", "verified", 0),
-        ("task-1", "none", "resolved", 1000),
+        ("task-0", "resolved", "not graded there", 0),
+        ("task-1", "none", "graded only there", 1000),
         ("task-2", "refused", "unverified", 2000),
+    ]
+    assert told["comparison"]["neither"] == ["gone"] and told["comparison"]["only_here"] == ["task-0"]
+    table = run_host("report", first, "--compare", second, "-f", "csv").check().out
+    assert [row["before"] for row in csv.DictReader(io.StringIO(table)) if row["instance_id"] == "task-1"] == [
+        "graded only there"
     ]
     assert 'tests="6" failures="3" errors="2"' in run_host("report", first, "-f", "junit").check().out
     assert "6 tasks" in run_host("report", first, "-f", "markdown").check().out
@@ -292,6 +299,12 @@ def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Pat
         assert text.out.startswith("m, d.jsonl, run old, 2001-09-09\n")
     assert "| not believed: it cheats |" in run_host("report", *named, "-f", "markdown").check().out
     assert 'errors="1" skipped="1"' in run_host("report", *named, "-f", "junit").check().out
+    compared = run_host("report", *named, "--compare", tmp_path, "-f", "text").check()
+    assert (
+        "this is the newest, 'new'; name another as" in compared.err
+        and "run new, 2001-09-09): 0 gained" in compared.out
+    )
+    run_host("report", tmp_path, "--compare", tmp_path, "-f", "junit").one_line(2, "does not support --format junit")
     run_host("report", tmp_path, "--run-id", "x").one_line(2, "has no evaluation 'x'; it has new, old")
 
 

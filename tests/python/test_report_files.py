@@ -141,7 +141,8 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     assert "empty patch" in page and "Why tasks failed" not in page
     ungraded = service.tasks(pack([b"text", b"0", b"1", b"7", *fields, b"m.r.json", final, *fields])).decode()
     assert ungraded.endswith(
-        "0 better, 0 worse; 0 tasks compared (McNemar's exact p = 1); 3 tasks graded in only one of the folders\n"
+        "0 gained, 0 lost, 0 in both, 0 in neither (McNemar's exact p = 1); 0 tasks compared, 3 graded only here, "
+        "0 only there\n0 tasks changed: too few to tell a difference from noise (p < 0.05)\n"
     )
     about = json.dumps({"models": ["a/b"], "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
     long = f"test_old[{300 * 'x'}]"

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from acr import layout
-from acr.evaluation import mcnemar, why_of, wilson
+from acr.evaluation import compared, comparison_lines, why_of, wilson
 from acr.layout import numbers
 from acr.report import plots
 from acr.report.junit import Case
@@ -232,15 +232,30 @@ def grade_of(run: Run) -> str:
     return f"{_words(task.outcome)}{f' ({why})' if why else ''}"
 
 
-_UNGRADED = ("graded only there", "not graded there")  # by whether the tasks were graded here
+def _results(tasks: list[Task], is_graded: bool) -> dict[str, bool]:
+    """Whether each task that was graded is resolved; without grades, whether the verdict of its run is good."""
+    if is_graded:
+        return {task.name: task.grade == "resolved" for task in _graded(tasks) if task.grade != "incomplete"}
+    return {task.name: kind_of(task.outcome) == "good" for task in tasks if task.outcome not in ("", "unfinished")}
 
 
-def compare_batches(tasks: list[Task], others: list[Task]) -> None:
-    """Set each task's outcome in the other folder, or why it cannot be compared."""
-    is_graded, known = bool(_graded(tasks)), {task.name: task.outcome for task in others}
-    is_alike = is_graded == bool(_graded(others))
+def compare_batches(tasks: list[Task], others: list[Task], about: object) -> dict[str, Any]:
+    """Compare with the tasks of another folder (`about`: as for render_batch), by the rules of `eval`. Set each task's
+    outcome there, or why it cannot be compared."""
+    is_graded, known = bool(_graded(tasks) or _graded(others)), {task.name: task.outcome for task in others}
+    here, there = _results(tasks, is_graded), _results(others, is_graded)
     for task in tasks:
-        task.other = known.get(task.name, "not there") if is_alike else _UNGRADED[is_graded]
+        unlike = ("graded only there", "not graded there")[task.name in here] if task.name in known else "not there"
+        task.other = known.get(task.name, unlike) if (task.name in here) == (task.name in there) else unlike
+    found = {
+        "other": line_of(member(about, "folder"), 1000),
+        **compared(here, there),
+        "doubted": [task.name for task in tasks if task.doubt],
+        "doubted_there": [task.name for task in others if task.doubt],
+    }
+    made = _about(about)
+    lines = comparison_lines(found, f"'{found['other']}'{made and f' ({made})'}", is_graded)
+    return {**found, "lines": lines}
 
 
 def _words(outcome: str) -> str:
@@ -340,27 +355,16 @@ def _rate(tasks: list[Task]) -> str:
     return f"; resolved {resolved} of {n} ({share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
 
 
-def _compared(tasks: list[Task]) -> tuple[str, list[Task]]:
-    """How many tasks are better and worse than in the other folder, and these tasks."""
-    both = [
-        task
+def _changed(tasks: list[Task], comparison: dict[str, Any]) -> Html:
+    rows: list[list[object]] = [
+        [task.name, _words(task.other), _words(task.outcome)]
+        for kind in ("lost", "gained")
         for task in tasks
-        if task.outcome != "unfinished" and task.other not in ("not there", "unfinished", *_UNGRADED)
-    ]
-    better = [task for task in both if kind_of(task.outcome) == "good" != kind_of(task.other)]
-    worse = [task for task in both if kind_of(task.outcome) != "good" == kind_of(task.other)]
-    p = mcnemar(len(better), len(worse))
-    text = f"{len(better)} better, {len(worse)} worse; {count_of(len(both), 'task')} compared (McNemar's exact p = {p:.3g})"
-    ungraded = sum(task.other in _UNGRADED for task in tasks)
-    more = f"; {count_of(ungraded, 'task')} graded in only one of the folders" if ungraded else ""
-    return text + more, [*worse, *better]
-
-
-def _changed(tasks: list[Task]) -> Html:
-    text, changed = _compared(tasks)
-    rows: list[list[object]] = [[task.name, _words(task.other), _words(task.outcome)] for task in changed[:500]]
+        if task.name in set(comparison[kind])
+    ][:500]
     shown = table(["task", "before", "now"], rows, "tasks whose outcome changed")
-    return join([tag("p", text), fold("Tasks whose outcome changed", shown, is_open=True) if rows else ""])
+    lines = (tag("p", line) for line in comparison["lines"])
+    return join([*lines, fold("Tasks whose outcome changed", shown, is_open=True) if rows else ""])
 
 
 def _errors(tasks: list[Task]) -> Html:
@@ -390,14 +394,13 @@ def _about(about: object) -> str:
 
 def render_batch(
     tasks: list[Task],
-    is_compared: bool,
+    comparison: dict[str, Any] | None,
     version: str,
     is_live: bool = False,
     about: object = None,
-    other: object = None,
 ) -> str:
-    """The page, as text. `about`, `other`: objects with folder, models, dataset, run_id, date and (only `about`) the names
-    of tasks not begun, or nothing."""
+    """The page, as text. `comparison`: see compare_batches; `about`: an object with folder, models, dataset, run_id, date
+    and the names of tasks not begun, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     kinds = [kind_of(name) for name, _ in _counts(tasks)]
     price = _price(tasks, about)
@@ -414,12 +417,10 @@ def render_batch(
         section("outcomes", "Outcomes", *outcomes),
         section("errors", "Why tasks failed", _errors(tasks)),
         section("cost", "Cost and time", *([tag("div", costs, times, class_="pair")] if costs or times else [])),
-        section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, is_compared, not is_live)),
+        section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, bool(comparison), not is_live)),
     ]
-    if is_compared:
-        named = [f"{line_of(member(each, 'folder'), 1000)} ({_about(each)})" for each in (about, other)]
-        sides = tag("p", f"now: {named[0]}", tag("br"), f"before: {named[1]}")
-        sections.insert(1, section("changed", "Compared", sides, _changed(tasks)))
+    if comparison:
+        sections.insert(1, section("changed", "Compared", _changed(tasks, comparison)))
     resolved = sum(task.grade == "resolved" for task in tasks)
     title = count_of(len(tasks), "task") + (f", {resolved} resolved" if _graded(tasks) else "")
     made = _about(about)
@@ -448,34 +449,34 @@ def _markdown_table(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *each])
 
 
-def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
+def batch_text(tasks: list[Task], comparison: dict[str, Any] | None, about: object) -> str:
     """Models, data set and evaluation, a line for each task, then the totals."""
-    lines = [*_aligned(_table_of(tasks, is_compared)), *_aligned(_crossed(tasks))]
+    lines = [*_aligned(_table_of(tasks, bool(comparison))), *_aligned(_crossed(tasks))]
     spent = _price(tasks, about) if _charged_in_all(tasks, about) else ""
-    ends = [f"{_sums(tasks)}{_rate(tasks)}", spent, _not_begun(about), _compared(tasks)[0] if is_compared else ""]
+    ends = [f"{_sums(tasks)}{_rate(tasks)}", spent, _not_begun(about), *(comparison or {}).get("lines", ())]
     return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
 
 
-def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
+def batch_markdown(tasks: list[Task], comparison: dict[str, Any] | None, about: object) -> str:
     """A table of the outcomes, then a table of the tasks."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
     counted = _crossed(tasks)
     crossed = f"{_markdown_table(counted)}\n" if counted else ""
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
-    listed = _markdown_table(_table_of(tasks, is_compared))
-    compared = f"{_compared(tasks)[0]}\n\n" if is_compared else ""
-    compared += f"{escaped(_not_begun(about))}\n\n" if _not_begun(about) else ""
-    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{crossed}{compared}{listed}"
+    listed = _markdown_table(_table_of(tasks, bool(comparison)))
+    ends = [*(comparison or {}).get("lines", ()), _not_begun(about)]
+    told = "".join(f"{escaped(plain_line(line, 2000))}\n\n" for line in ends if line)
+    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{crossed}{told}{listed}"
 
 
-def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[str, Any]:
+def batch_summary(tasks: list[Task], comparison: dict[str, Any] | None, about: object) -> dict[str, Any]:
     """The output of `--format json`."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
          "doubt": task.doubt or None, "why": task.why, "error_class": task.failure or None, "failing_tests": task.failing, "seconds": task.seconds,
          "setup_seconds": task.setup_seconds,
          "cost_microusd": task.cost, "calls": task.calls,
-         **({"before": task.other} if is_compared else {})}
+         **({"before": task.other} if comparison else {})}
         for task in tasks
     ]  # fmt: skip
     made = {key: member(about, key) for key in ("models", "dataset", "run_id")}
@@ -487,6 +488,7 @@ def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[s
         "charged_microusd": _charged_in_all(tasks, about),
         "tasks": rows,
         "not_begun": member(about, "not_begun") or [],
+        **({"comparison": {key: each for key, each in comparison.items() if key != "lines"}} if comparison else {}),
     }
 
 
@@ -517,11 +519,11 @@ def _csv_cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@") else value
 
 
-def batch_csv(tasks: list[Task], about: object) -> str:
+def batch_csv(tasks: list[Task], is_compared: bool, about: object) -> str:
     """A row for each task, as CSV by RFC 4180, for spreadsheets and data frames."""
     models, unbegun = member(about, "models"), member(about, "not_begun") or []
     model = "+".join(line_of(each, 200) for each in models) if isinstance(models, list) else ""
-    rows: list[list[object]] = [list(_HEAD)]
+    rows: list[list[object]] = [[*_HEAD, *(["before"] if is_compared else [])]]
     for task in tasks:
         spent = [number_of(task.spent.get(key)) for key in _AMOUNTS]
         status = _STATUS_OF.get(task.verdict, task.verdict)
@@ -539,8 +541,9 @@ def batch_csv(tasks: list[Task], about: object) -> str:
         times = [f"{task.run_seconds:.3f}" if is_timed else "", f"{task.grade_seconds:.3f}"]
         rows.append(
             [*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines, model, f"{task.setup_seconds:.3f}"]
+            + ([task.other] if is_compared else [])
         )
-    rows += [[name, "", "not_begun", *[""] * (len(_HEAD) - 3)] for name in unbegun]
+    rows += [[name, "", "not_begun", *[""] * (len(rows[0]) - 3)] for name in unbegun]
     text = io.StringIO()
     csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)
     return text.getvalue()

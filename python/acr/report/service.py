@@ -61,16 +61,16 @@ def tasks(argument: bytes) -> bytes:
     found, told = batch_page.tasks_of(files), load(files.get("(about)"))
     about = {**(told if isinstance(told, dict) else {}), "not_begun": batch_page.not_begun_of(files, found)}
     others = _pairs(fields[split:])
-    other = load(others.get("(about)"))
-    if is_compared:
-        batch_page.compare_batches(found, batch_page.tasks_of(others))
+    others |= {name: data for name, data in files.items() if name == "(instances)"}
+    there = load(others.get("(about)"))
+    comparison = batch_page.compare_batches(found, batch_page.tasks_of(others), there) if is_compared else None
     made = {
-        b"html": lambda: batch_page.render_batch(found, is_compared, version.decode(), about=about, other=other),
-        b"live": lambda: batch_page.render_batch(found, False, version.decode(), True),
-        b"text": lambda: batch_page.batch_text(found, is_compared, about),
-        b"markdown": lambda: batch_page.batch_markdown(found, is_compared, about),
-        b"json": lambda: _json(batch_page.batch_summary(found, is_compared, about)),
+        b"html": lambda: batch_page.render_batch(found, comparison, version.decode(), about=about),
+        b"live": lambda: batch_page.render_batch(found, None, version.decode(), True),
+        b"text": lambda: batch_page.batch_text(found, comparison, about),
+        b"markdown": lambda: batch_page.batch_markdown(found, comparison, about),
+        b"json": lambda: _json(batch_page.batch_summary(found, comparison, about)),
         b"junit": lambda: junit.render_junit("acr-host", batch_page.batch_cases(found)),
-        b"csv": lambda: batch_page.batch_csv(found, about),
+        b"csv": lambda: batch_page.batch_csv(found, is_compared, about),
     }
     return made[form]().encode("utf-8", "replace")
