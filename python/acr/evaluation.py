@@ -14,7 +14,8 @@ from acr.grading.failures import ENVIRONMENT, Failure
 
 _Z95 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _MB = 1024.0 * 1024
-_SOMETIMES = ("error", "doubt", "ungradable", "not_counted", "audit")  # members of an instance that few tasks have
+# members of an instance that few tasks have
+_SOMETIMES = ("error", "doubt", "ungradable", "not_counted", "not_counted_fail_to_pass", "audit")
 _MAX_NAMED = 5  # maximum ids of a class that are printed
 _MAX_VERDICTS = 100_000
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
@@ -105,19 +106,20 @@ def _row(instance: dict) -> dict:
 def why_of(row: dict) -> str:
     """The reason for a grade, in one line; empty if the grade needs no reason."""
     failure, error = row.get("failure"), row.get("error")
-    if row.get("doubt"):
-        return f"not believed: {row['doubt']}"
     if row["grade"] == reports.EMPTY:
         return error or "there is no patch"
     is_told = error and failure in ("environment", "patch_does_not_apply")
     why = error if is_told else _WORDS.get(failure, failure or error or "")
     why = "" if row.get("ungradable") and failure == "environment" and not error else why
+    why = f"not believed: {row['doubt']}" if row.get("doubt") else why
     unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") else ""
     dropped = row.get("not_counted") or ()
     named = ", ".join(test.rpartition("::")[2] for test in dropped[:_MAX_NAMED]) + (
         ", …" if len(dropped) > _MAX_NAMED else ""
     )
-    left_out = f"not counted, because the recipe excludes them: {named}" if dropped else ""
+    issue = row.get("not_counted_fail_to_pass")
+    first = f" ({issue} of FAIL_TO_PASS)" if issue else ""
+    left_out = f"not counted, because the recipe excludes them{first}: {named}" if dropped else ""
     return "; ".join(filter(None, (why, unfit, left_out)))
 
 
@@ -145,7 +147,11 @@ def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) 
             failures.setdefault(row["failure"], []).append(row["task"])
     doubts = {
         words: [row["task"] for row in graded if row.get(key)]
-        for key, words in (("doubt", "resolved, but not believed"), ("ungradable", "cannot be graded here"))
+        for key, words in (
+            ("doubt", "resolved, but not believed"),
+            ("ungradable", "cannot be graded here"),
+            ("not_counted_fail_to_pass", "graded without tests of FAIL_TO_PASS, which the recipe excludes"),
+        )
     }
     for failure, tasks in [*failures.items(), *doubts.items()]:
         named = ", ".join(tasks[:_MAX_NAMED]) + (", …" if len(tasks) > _MAX_NAMED else "")

@@ -81,6 +81,7 @@ typedef struct {
     char *ungradable;
     /* array of the expected tests that the recipe of the environment excludes; NULL: none */
     AcrJson *not_counted;
+    gint64 uncounted_issue; /* number of them that are FAIL_TO_PASS */
 } AcrGraded;
 void acr_graded_clear(AcrGraded *graded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGraded, acr_graded_clear)

@@ -21,10 +21,11 @@ AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *grade
         acr_json_new_bool(graded->is_late), "failure", ACR_TEXT(graded->failure), "error",
         ACR_TEXT(graded->error), "doubt", ACR_TEXT(graded->doubt), "ungradable",
         ACR_TEXT(graded->ungradable), "not_counted",
-        graded->not_counted ? acr_json_copy(graded->not_counted) : NULL, "total_ms",
-        acr_json_new_int(cost->total_ms), "tests_ms", acr_json_new_int(cost->tests_ms), "setup_ms",
-        acr_json_new_int(cost->setup_ms), "peak_bytes", acr_json_new_int(cost->peak_bytes),
-        "image_bytes", acr_json_new_int(cost->image_bytes), "sign", sign, "audit",
+        graded->not_counted ? acr_json_copy(graded->not_counted) : NULL, "not_counted_fail_to_pass",
+        acr_json_new_int(graded->uncounted_issue), "total_ms", acr_json_new_int(cost->total_ms),
+        "tests_ms", acr_json_new_int(cost->tests_ms), "setup_ms", acr_json_new_int(cost->setup_ms),
+        "peak_bytes", acr_json_new_int(cost->peak_bytes), "image_bytes",
+        acr_json_new_int(cost->image_bytes), "sign", sign, "audit",
         graded->audit ? acr_json_copy(graded->audit) : NULL, NULL);
 }
 

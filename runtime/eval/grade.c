@@ -25,6 +25,7 @@ typedef struct {
     AcrJson *reward;      /* written by the verifier of a Harbor task; NULL if there is none */
     AcrJson *saved;       /* with --regrade: the saved verdict; NULL if there is none */
     AcrJson *not_counted; /* the expected tests that the recipe excludes; NULL if there are none */
+    gint64 uncounted_issue; /* number of them that are FAIL_TO_PASS */
 } Work;
 
 static void grading_clear(Work *work)
@@ -224,12 +225,13 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
-static AcrJson *find_not_counted(const Work *work)
+static void find_not_counted(Work *work)
 {
     g_autoptr(AcrJson) row =
         work->plan.row ? acr_json_parse(work->plan.row, strlen(work->plan.row), NULL) : NULL;
     const AcrJson *ids = acr_json_get(row, "not_counted");
-    return ids ? acr_json_copy(ids) : NULL;
+    work->not_counted = ids ? acr_json_copy(ids) : NULL;
+    work->uncounted_issue = acr_json_get_int(row, "not_counted_fail_to_pass", 0);
 }
 
 static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
@@ -239,6 +241,7 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     acr_json_set_int(json, "schema_version", VERDICT_VERSION);
     acr_json_set_string(json, "digest", work->is_partial ? NULL : work->digest);
     acr_json_set_bool(json, "official_resolved", graded->grade == ACR_GRADE_RESOLVED);
+    acr_json_set_int(json, "not_counted_fail_to_pass", work->uncounted_issue);
     acr_json_set_string(json, "error", graded->error);
     acr_json_set_string(json, "failure", graded->failure);
     describe_trust(work, graded, json);
@@ -450,7 +453,7 @@ static bool prepare_grading(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
     bool is_planned = make_plan(work, error);
-    work->not_counted = find_not_counted(work);
+    find_not_counted(work);
     if (!is_planned ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
@@ -520,6 +523,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
         ok = run_and_grade(&work, out, &error);
     out->ungradable = g_strdup(work.ungradable);
     out->not_counted = g_steal_pointer(&work.not_counted);
+    out->uncounted_issue = work.uncounted_issue;
     if (ok)
         return;
     out->grade = ACR_GRADE_ERROR;

@@ -457,11 +457,19 @@ def test_an_environment_grades_without_an_engine(project: Project) -> None:
 
 
 def test_excluded_tests_are_named(project: Project) -> None:
-    project.row["PASS_TO_PASS"] = '["t::b", "t::lost"]'
+    """In every format, with the number of those that the patch should fix."""
+    project.row |= {"PASS_TO_PASS": '["t::b", "t::lost"]', "FAIL_TO_PASS": '["t::a", "t::also_lost"]'}
     assert not project.report(FIX)["resolved"]
-    summary = json.loads(project.run(FIX, exclude="lost$").check().stdout)["summary"]
-    assert summary["resolved"] == 1 and summary["instances"]["a__b-1"]["not_counted"] == ["t::lost"]
-    assert json.loads((project.place / "verdict.json").read_text())["not_counted"] == ["t::lost"]
+    result = project.run(FIX, exclude="lost$").check()
+    assert "1  graded without tests of FAIL_TO_PASS, which the recipe excludes: a__b-1\n" in result.err
+    summary = json.loads(result.stdout)["summary"]
+    graded, verdict = summary["instances"]["a__b-1"], json.loads((project.place / "verdict.json").read_text())
+    for told in (graded, verdict):
+        assert (told["not_counted"], told["not_counted_fail_to_pass"]) == (["t::also_lost", "t::lost"], 1)
+    assert summary["resolved"] == 1 and verdict["official_resolved"]
+    for form in ("text", "csv", "html", "json"):
+        told = project.host.run("report", str(project.folder / "out"), "-f", form, "-o", "-").check().out
+        assert "not counted, because the recipe excludes them (1 of FAIL_TO_PASS): also_lost, lost" in told, form
 
 
 def test_what_a_patch_does_to_test_files_is_undone(project: Project) -> None:

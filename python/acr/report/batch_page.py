@@ -83,11 +83,14 @@ class Task:
             told = {"empty_patch": "there is no patch", "unfinished": "the run has no result yet"}
             return self.run_why or told.get(self.outcome, "")
         told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error")}
+        dropped = self.graded.get("not_counted")
         row = {
             **told,
             "grade": self.grade,
             "doubt": self.doubt,
             "ungradable": line_of(self.graded.get("why_not_gradable"), 1000),
+            "not_counted": [line_of(test, 300) for test in dropped] if isinstance(dropped, list) else [],
+            "not_counted_fail_to_pass": number_of(self.graded.get("not_counted_fail_to_pass")),
         }
         return why_of({**row, "failure": row["failure"] or self.failure})
 
