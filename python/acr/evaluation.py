@@ -15,7 +15,7 @@ from acr.grading.failures import ENVIRONMENT, Failure
 _Z95 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _MB = 1024.0 * 1024
 # members of an instance that few tasks have
-_SOMETIMES = ("error", "doubt", "ungradable", "not_counted", "not_counted_fail_to_pass", "audit")
+_SOMETIMES = ("error", "no_tests", "doubt", "ungradable", "not_counted", "not_counted_fail_to_pass", "audit")
 _MAX_NAMED = 5  # maximum ids of a class that are printed
 _MAX_VERDICTS = 100_000
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
@@ -110,9 +110,9 @@ def why_of(row: dict) -> str:
         return error or "there is no patch"
     is_told = error and failure in ("environment", "patch_does_not_apply")
     why = error if is_told else _WORDS.get(failure, failure or error or "")
-    why = "" if row.get("ungradable") and failure == "environment" and not error else why
+    why += f": {row['no_tests']}" if row.get("no_tests") and why and not is_told else ""
     why = f"not believed: {row['doubt']}" if row.get("doubt") else why
-    unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") else ""
+    unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") not in (None, "", why) else ""
     dropped = row.get("not_counted") or ()
     named = ", ".join(test.rpartition("::")[2] for test in dropped[:_MAX_NAMED]) + (
         ", …" if len(dropped) > _MAX_NAMED else ""

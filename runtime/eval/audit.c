@@ -49,18 +49,19 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
                                 const AcrEvalRun *run, GError **error)
 {
     int rules = (int)options->spec->rules;
-    g_autofree char *failure = NULL, *no_runner = NULL;
+    g_autofree char *failure = NULL;
+    g_auto(AcrGradingStop) stop = {0};
     if (!run->output || run->timed_out)
         return acr_json_of(
             ACR_STRING("failure", run->timed_out ? "time_out" : "patch_does_not_apply"), NULL);
     g_autofree char *row = acr_eval_row_with(options, plan->row, &run->output, 1, error);
     g_autofree char *report = row ? acr_grading_report(options->python, row, rules, run->output,
-                                                       &failure, &no_runner, NULL, error)
+                                                       &failure, &stop, NULL, error)
                                   : NULL;
     g_autofree char *rejected = find_test_patch_error(run->output);
     AcrJson *tests =
         report ? acr_grading_tests(options->python, row, rules, run->output, error) : NULL;
-    return tests ? acr_json_of(ACR_STRING("failure", no_runner ? no_runner : failure),
+    return tests ? acr_json_of(ACR_STRING("failure", stop.lack ? stop.lack : failure),
                                ACR_JSON("tests", tests), ACR_STRING("rejected", rejected),
                                ACR_BOOL("order", has_text(run->output, ORDER)),
                                ACR_BOOL("day", has_text(run->output, DAY)), NULL)

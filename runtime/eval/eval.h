@@ -72,7 +72,8 @@ typedef struct {
     bool is_late; /* the time limit was reached before the prediction was graded */
     /* why there is no report, in one line; NULL if there is a report, or if none is needed */
     char *error;
-    char *failure; /* class of the failure, in one word; NULL if there was none */
+    char *failure;  /* class of the failure, in one word; NULL if there was none */
+    char *no_tests; /* why no test ran, in one line; NULL if tests ran, or if it is unknown */
     AcrEvalCost cost;
     char *doubt; /* why the result "resolved" is not trusted, in one line; NULL if it is trusted */
     /* audit of the task (python/acr/grading/audit.py); NULL if there is none */

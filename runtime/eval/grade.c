@@ -48,6 +48,7 @@ void acr_graded_clear(AcrGraded *graded)
     g_clear_pointer(&graded->error, g_free);
     g_clear_pointer(&graded->failure, g_free);
     g_clear_pointer(&graded->doubt, g_free);
+    g_clear_pointer(&graded->no_tests, g_free);
     g_clear_pointer(&graded->ungradable, g_free);
     g_clear_pointer(&graded->not_counted, acr_json_free);
     g_clear_pointer(&graded->audit, acr_json_free);
@@ -113,6 +114,7 @@ static AcrGraded read_grade(const AcrJson *verdict)
         .is_kept = true,
         .error = g_strdup(error),
         .failure = g_strdup(acr_json_get_string(verdict, "failure")),
+        .no_tests = g_strdup(acr_json_get_string(verdict, "no_tests")),
         .cost = read_cost(verdict),
         .doubt = is_resolved ? g_strdup(acr_json_get_string(verdict, "why")) : NULL,
         .audit = audit ? acr_json_copy(audit) : NULL,
@@ -244,6 +246,7 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     acr_json_set_int(json, "not_counted_fail_to_pass", work->uncounted_issue);
     acr_json_set_string(json, "error", graded->error);
     acr_json_set_string(json, "failure", graded->failure);
+    acr_json_set_string(json, "no_tests", graded->no_tests);
     describe_trust(work, graded, json);
     if (work->not_counted)
         acr_json_set(json, "not_counted", acr_json_copy(work->not_counted));
@@ -348,47 +351,54 @@ static void doubt(Work *work, AcrGraded *out)
     work->is_partial = true;
 }
 
-static char *read_report(Work *work, GBytes *log, char **out_failure, char **out_no_runner,
+static char *read_report(Work *work, GBytes *log, char **out_failure, AcrGradingStop *out_stop,
                          GError **error)
 {
     const AcrEvalOptions *options = work->options;
     g_autofree char *row = acr_eval_row_with(options, work->plan.row, &log, 1, error);
     g_clear_pointer(&work->reward, acr_json_free);
     return row ? acr_grading_report(options->python, row, (int)options->spec->rules, log,
-                                    out_failure, out_no_runner, &work->reward, error)
+                                    out_failure, out_stop, &work->reward, error)
                : NULL;
 }
 
-/* Sets `ungradable` if the test command does not start without the patch, either: then
- * `no_runner` says why. The swebench package counts the task as unresolved, so its grade stays. */
-static bool blame_environment(Work *work, const char *no_runner, AcrGraded *out, GError **error)
+/* Makes the grade an error if no test ran with the patch, and none runs without it for the same
+ * reason. A saved log does not show what happens without the patch. */
+static bool blame_environment(Work *work, const AcrGradingStop *stop, AcrGraded *out,
+                              GError **error)
 {
     const AcrEvalWay way = {0};
     g_auto(AcrEvalRun) run = {.deadline_us = work->run.deadline_us};
-    g_autofree char *report = NULL, *failure = NULL, *without = NULL;
-    bool has_run = !work->saved && work->prediction->patch;
-    if (no_runner && has_run &&
+    g_auto(AcrGradingStop) without = {0};
+    g_autofree char *report = NULL, *failure = NULL;
+    if (!stop->lack || work->options->spec->regrade)
+        return true;
+    bool has_run = work->prediction->patch;
+    if (has_run &&
         (!acr_eval_run_tests(work->options, work->task, &work->plan, &way, &run, error) ||
          !(report = read_report(work, run.output, &failure, &without, error))))
         return false;
-    if (!no_runner || (has_run && g_strcmp0(without, no_runner) != 0))
+    if (has_run && g_strcmp0(without.why, stop->why) != 0)
         return true;
-    g_free(out->failure);
-    g_free(work->ungradable);
+    ACR_FREE(out->failure, work->ungradable);
     out->failure = g_strdup("environment");
-    work->ungradable = g_strconcat("the test command does not start: ", no_runner, NULL);
+    out->error = g_strdup(stop->lack);
+    work->ungradable = g_strdup(stop->lack);
     work->is_partial = true;
     return true;
 }
 
 static bool grade_log(Work *work, GBytes *log, AcrGraded *out, GError **error)
 {
-    g_autofree char *no_runner = NULL,
-                    *report = read_report(work, log, &out->failure, &no_runner, error);
-    if (!report || !blame_environment(work, no_runner, out, error) ||
+    g_auto(AcrGradingStop) stop = {0};
+    g_autofree char *report = read_report(work, log, &out->failure, &stop, error);
+    if (!report || !blame_environment(work, &stop, out, error) ||
         !acr_eval_folder_write(&work->folder, ACR_FILE_EVAL_REPORT, report, strlen(report), error))
         return false;
-    out->grade = out->failure ? ACR_GRADE_UNRESOLVED : ACR_GRADE_RESOLVED;
+    out->grade = out->error     ? ACR_GRADE_ERROR
+                 : out->failure ? ACR_GRADE_UNRESOLVED
+                                : ACR_GRADE_RESOLVED;
+    out->no_tests = g_steal_pointer(&stop.why);
     doubt(work, out);
     return write_verdict(work, out, error);
 }

@@ -114,22 +114,30 @@ bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **
                          (const char *)texts->pdata[0]);
 }
 
+void acr_grading_stop_clear(AcrGradingStop *stop)
+{
+    ACR_FREE(stop->why, stop->lack);
+    *stop = (AcrGradingStop){0};
+}
+
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         char **out_failure, char **out_no_runner, AcrJson **out_reward,
+                         char **out_failure, AcrGradingStop *out_stop, AcrJson **out_reward,
                          GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
     acr_py_fields_add_bytes(fields, log);
-    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 4, 4, error);
+    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 5, 5, error);
     if (!texts)
         return NULL;
-    const char *failure = texts->pdata[1], *reward = texts->pdata[2], *no_runner = texts->pdata[3];
+    const char *failure = texts->pdata[1], *reward = texts->pdata[2];
+    for (guint i = 3; i < 5; i++)
+        *(i == 3 ? &out_stop->why : &out_stop->lack) =
+            *(const char *)texts->pdata[i] ? g_strdup(texts->pdata[i]) : NULL;
     if (out_reward)
         *out_reward = acr_json_parse(reward, strlen(reward), NULL);
     *out_failure = *failure ? g_strdup(failure) : NULL;
-    *out_no_runner = *no_runner ? g_strdup(no_runner) : NULL;
     return g_strdup(texts->pdata[0]);
 }
 

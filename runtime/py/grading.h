@@ -35,13 +35,20 @@ bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
                                   GError **error) ACR_MUST_USE;
 /* Checks the user's recipes. Errors: BAD_CALL (the message says what is wrong). */
 bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error) ACR_MUST_USE;
+/* Why no test ran. Both members are owned. */
+typedef struct {
+    char *why;  /* NULL: tests ran, or the reason is unknown */
+    char *lack; /* the fault of the environment if `why` is the same without the patch; or NULL */
+} AcrGradingStop;
+void acr_grading_stop_clear(AcrGradingStop *stop);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingStop, acr_grading_stop_clear)
+
 /* Returns the contents of report.json for a patch, from the log of its tests; owned. *out_failure
  * (owned) says why the task is not "resolved", in a word of grading/classes.py; NULL if it is
- * resolved. *out_no_runner (owned) is the message of a test command that could not start, if the
- * tests printed nothing else; otherwise NULL. *out_reward (owned; out_reward may be NULL) is the
+ * resolved. *out_stop (zero-initialised) says why no test ran. *out_reward (owned; out_reward may be NULL) is the
  * output of a Harbor task's verifier; NULL if there is none. */
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         char **out_failure, char **out_no_runner, AcrJson **out_reward,
+                         char **out_failure, AcrGradingStop *out_stop, AcrJson **out_reward,
                          GError **error) ACR_MUST_USE;
 
 /* Returns the part of a log that is passed to the log's parser; owned. */

@@ -497,17 +497,6 @@ new file mode 100644
     assert report["tests_status"]["PASS_TO_PASS"]["failure"] == []
 
 
-def test_a_fuzzy_patch_in_an_environment(project: Project) -> None:
-    assert project.report(FUZZY)["resolved"]
-    assert json.loads((project.place / "verdict.json").read_text())["applied_by"].startswith("patch --batch")
-
-
-def test_tests_that_a_recipe_excludes_do_not_count(project: Project) -> None:
-    project.row["PASS_TO_PASS"] = '["t::b", "t::never"]'
-    assert not project.report(FIX)["resolved"]
-    assert project.report(FIX, exclude="never$")["resolved"]
-
-
 def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Project) -> None:
     test = "python -c 'import os, made; print(os.environ[\"GREETING\"])'; python -B test_m.py #"
     assert project.report(FIX, test=test)["resolved"]
@@ -555,14 +544,26 @@ deleted file mode 100644
 """
 
 
-@pytest.mark.parametrize(("patch", "module"), [(FIX, "nowhere"), (REMOVED, "m")])
-def test_a_missing_runner_is_a_verdict_only_if_the_patch_removes_it(project: Project, patch: str, module: str) -> None:
+@pytest.mark.parametrize(
+    ("patch", "command", "why"),
+    [
+        (FIX, "-m nowhere", "the test command does not start: No module named nowhere"),
+        (FIX, "-c 'import nowhere'", "the environment lacks 'nowhere'"),
+        (FIX, "-c 'print(\"INTERNALERROR> OSError: x\")'", "pytest's INTERNALERROR: OSError: x"),
+        (REMOVED, "-m m", "no tests were found in the output: No module named m"),
+        (REMOVED, "-c 'import m'", "no tests were found in the output: no module named 'm'"),
+    ],
+)
+def test_what_is_missing_is_a_verdict_only_if_the_patch_removes_it(
+    project: Project, patch: str, command: str, why: str
+) -> None:
     is_verdict = patch == REMOVED
-    result = project.run(patch, test=f"python -B -m {module} #").check(0 if is_verdict else 3)
+    result = project.run(patch, test=f"python -B {command} #").check(0 if is_verdict else 3)
     report, verdict = json.loads(result.stdout), json.loads((project.place / "verdict.json").read_text())
-    assert report["unresolved_ids"] == ["a__b-1"] and verdict["is_gradable"] == is_verdict
+    assert report["unresolved_ids" if is_verdict else "error_ids"] == ["a__b-1"]
     assert verdict["failure"] == ("no_tests_found" if is_verdict else "environment")
-    assert is_verdict or "the test command does not start: No module named nowhere" in result.err
+    assert verdict["is_gradable"] == is_verdict and (is_verdict or why in result.err)
+    assert f"  {why}\n" in project.host.run("report", str(project.folder / "out"), "-f", "text").check().out
 
 
 def test_all_that_the_rows_lack_is_said_before_anything_starts(project: Project) -> None:
@@ -586,10 +587,12 @@ def test_a_bad_recipe_is_refused_before_any_task_starts(project: Project) -> Non
     assert not project.place.exists()
 
 
-def test_a_damaged_report_is_made_again(project: Project) -> None:
-    assert project.report(FIX)["resolved"]
+def test_a_fuzzy_patch_in_an_environment(project: Project) -> None:
+    """A damaged report is made again."""
+    assert project.report(FUZZY)["resolved"]
+    assert json.loads((project.place / "verdict.json").read_text())["applied_by"].startswith("patch --batch")
     (project.place / "report.json").write_text('{"a__b-1": {"resol')
-    assert project.report(FIX)["resolved"]
+    assert project.report(FUZZY)["resolved"]
 
 
 def test_environments_need_repositories(host: Host, folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from acr.byte_fields import pack, unpack
-from acr.grading import environments, recognise, reports, rules, scripts, service
+from acr.grading import classes, environments, recognise, reports, rules, scripts, service
 from acr.grading.failures import Failure
 from acr.grading.parsers import PARSERS, UnknownParser, parser_of
 
@@ -137,6 +137,25 @@ ROW = {
     "diff --git a/t/new one.py b/t/new one.py\nnew file mode 100644\n--- /dev/null\n+++ b/t/new one.py\t\n"
     "@@ -0,0 +1 @@\n+END_OF_TEST_PATCH_0\n",
 }
+
+
+def test_why_no_test_ran() -> None:
+    """A module that the reference patch adds is missing because of the patch; of others, the row may not tell."""
+    log = f"{rules.START}\nE   ModuleNotFoundError: No module named 'a.b'\n%s{rules.END}\n"
+    adds = "--- /dev/null\n+++ b/src/a/b.py\n@@ -0,0 +1 @@\n+x\n"
+    row = {"instance_id": "i", "repo": "o/p", "log_parser": "parse_log_pytest"}
+
+    def why(more: dict, tests: str = "ERROR t.py\n") -> tuple[str, str]:
+        return classes.why_none_ran(row | more, log % tests, 4)
+
+    assert (
+        why({"patch": "diff"})
+        == why({"PASS_TO_PASS": ["t"]})
+        == ("no module named 'a.b'", "the environment lacks 'a.b'")
+    )
+    assert why({"patch": adds, "PASS_TO_PASS": ["t"]}) == ("no module named 'a.b', which the reference patch adds", "")
+    assert why({}) == ("no module named 'a.b': the environment lacks it, or the patch should add it", "")
+    assert why({"patch": "diff"}, "FAILED t.py::a\n") == ("", "")
 
 
 def test_a_made_script() -> None:

@@ -7,7 +7,7 @@ import re
 
 from acr.byte_fields import pack, unpack
 from acr.grading import environments, rules, scripts
-from acr.grading.classes import class_of, missing_runner
+from acr.grading.classes import class_of, why_none_ran
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of, reward_of
 from acr.grading.scripts import FOLDER, UnknownProject, directives, project_of, script_of, test_command, words
@@ -131,7 +131,7 @@ def image_of(row: dict) -> str:
 
 def grade(argument: bytes) -> bytes:
     """Row (JSON), rules, log -> report.json; the class of the failure, empty if the task is resolved; the reward of a
-    Harbor task; why the test runner did not start, empty if it did."""
+    Harbor task; the texts of why_none_ran, empty if a test ran."""
     raw_row, version, raw_log = unpack(argument)
     row, log = json.loads(raw_row), rules.read_log(raw_log)
     report = rules.report(row, "a patch", log, int(version))
@@ -139,7 +139,8 @@ def grade(argument: bytes) -> bytes:
     failure = "" if is_resolved else class_of(row, log, report, int(version))
     reward = reward_of(log) if row.get("log_parser") == "parse_log_harbor" else None
     told = "" if reward is None else json.dumps(reward)
-    texts = [json.dumps(report, indent=4), failure, told, missing_runner(log) if failure else ""]
+    why = why_none_ran(row, log, int(version)) if failure else ("", "")
+    texts = [json.dumps(report, indent=4), failure, told, *why]
     return pack([text.encode() for text in texts])
 
 

@@ -82,7 +82,7 @@ class Task:
         if self.grade not in ("resolved", "unresolved", "error"):
             told = {"empty_patch": "there is no patch", "unfinished": "the run has no result yet"}
             return self.run_why or told.get(self.outcome, "")
-        told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error")}
+        told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error", "no_tests")}
         dropped = self.graded.get("not_counted")
         row = {
             **told,
