@@ -8,6 +8,7 @@
 
 #define MAX_NAME 64u
 #define KIND_CHECK "check"
+#define IS_OFF "it is switched off after " G_STRINGIFY(ACR_EXTENSION_MAX_FAILURES) " failures"
 #define MAX_SUMMARY 1000u
 
 G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
@@ -241,7 +242,7 @@ static bool answer_extension_call(AcrSearch *search, const AcrCall *call, AcrAns
     if (!ask_hook(row->all, row->extension, "call", name, arguments, search, &said, error))
         return false;
     const char *text = acr_json_get_string(said, "text"),
-               *why = said ? acr_json_get_string(said, "error") : "it cannot be used here";
+               *why = said ? acr_json_get_string(said, "error") : IS_OFF;
     if (why)
         return failed_call(why, out);
     if (text) {
@@ -469,7 +470,7 @@ static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const
         if (!ask_hook(all, one, kind, name, argument, search, &said, error))
             return false;
         const char *text = acr_json_get_string(said, "text"),
-                   *why = said ? acr_json_get_string(said, "error") : "it is switched off";
+                   *why = said ? acr_json_get_string(said, "error") : IS_OFF;
         const char *between = text && strchr(text, '\n') ? ":\n" : ": ";
         if (!text && why && strcmp(kind, KIND_CHECK) == 0) /* only in old run folders */
             text = why, between = " did not check the patch: ";

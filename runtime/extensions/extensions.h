@@ -21,7 +21,7 @@ typedef enum {
 GQuark acr_extensions_error_quark(void);
 
 #define ACR_EXTENSION_VERB "extension-worker" /* the verb that starts an extension's process */
-#define ACR_EXTENSION_MAX_FAILURES 3u
+#define ACR_EXTENSION_MAX_FAILURES 3
 #define ACR_EXTENSION_MAX_SOURCE (1u * 1024 * 1024) /* maximum size of a source file in bytes */
 #define ACR_EXTENSION_MAX_ANSWER (4u * 1024 * 1024) /* maximum size of an answer in bytes */
 #define ACR_EXTENSION_MAX_HOOKS 50u                 /* maximum number of functions of each kind */

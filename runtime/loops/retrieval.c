@@ -223,7 +223,7 @@ static void tell_call(const AcrRun *run, const char *printed, const AcrAnswer *a
                             n == 1 ? "" : "s");
     else
         acr_progress_action(run->progress, "search", places, "%s: %s", printed,
-                            answer->ok ? "answered" : "nothing found");
+                            answer->ok ? "answered" : acr_answer_miss(answer));
 }
 
 /* Makes a call, unless an extension vetoes it; the answer then gives the reason for the veto. */
@@ -284,11 +284,17 @@ static AcrRetrievalEvent do_search(Driver *driver)
     for (guint i = 0; i < extraction->calls->len; i++)
         if (!answer_call(driver, extraction->calls->pdata[i], results, layer))
             return failed_event(driver);
-    for (guint i = 0; i < extraction->remarks->len; i++)
+    const GPtrArray *replies = extraction->replies;
+    for (guint i = 0; replies && i < replies->len; i++)
+        if (replies->pdata[i])
+            acr_loops_note(driver->run, "the answer to a tool call: %s", (char *)replies->pdata[i]);
+    for (guint i = 0; i < extraction->remarks->len; i++) {
+        acr_loops_note(driver->run, "%s", (char *)extraction->remarks->pdata[i]);
         g_string_append_printf(results->full, "%s\n\n", (char *)extraction->remarks->pdata[i]);
+    }
     acr_json_append(driver->layers, g_steal_pointer(&layer));
     acr_retrieved_add_results(driver->retrieved, driver->run->prompts, g_steal_pointer(&results),
-                              extraction->replies);
+                              replies);
     if (!acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
                               &driver->failure, ACR_DIR_SEARCH ACR_FILE_TOOL_CALLS))
         return failed_event(driver);

@@ -32,6 +32,8 @@ typedef struct {
 AcrResults *acr_results_new(void) ACR_MUST_USE;
 void acr_results_free(AcrResults *results);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrResults, acr_results_free)
+/* Returns what an answer that is not `ok` says in a word or two: "failed" or "nothing found". */
+const char *acr_answer_miss(const AcrAnswer *answer);
 /* Adds the answer to a call; `call` is the call as a string. */
 void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *answer);
 /* Adds the results (taken) to the conversation as a message. If the model called tools, `replies`

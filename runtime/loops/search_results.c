@@ -24,9 +24,14 @@ void acr_results_free(AcrResults *results)
     g_free(results);
 }
 
+const char *acr_answer_miss(const AcrAnswer *answer)
+{
+    return answer->failed ? "failed" : "nothing found";
+}
+
 static void append_heading(GString *out, const char *call, const AcrAnswer *answer)
 {
-    g_string_append_printf(out, "- %s: %s", call, answer->ok ? "" : "nothing found");
+    g_string_append_printf(out, "- %s: %s", call, answer->ok ? "" : acr_answer_miss(answer));
     for (guint i = 0; i < answer->places->len && i < HEADING_PLACES; i++) {
         const AcrPlace *place = answer->places->pdata[i];
         g_string_append_printf(out, "%s%s", i ? "; " : "", place->file);

@@ -83,11 +83,11 @@ static void append_extension(GString *text, const AcrJson *row)
 {
     g_autoptr(GBytes) path = acr_json_get_bytes(row, "file");
     g_autofree char *file = acr_bytes_text(path);
-    const char *version = acr_json_get_string(row, "version"),
-               *error = acr_json_get_string(row, "error");
-    g_string_append_printf(text, "%s%s%s%s%s\n", file, version && *version ? " " : "",
-                           version ? version : "", error ? ": not loaded: " : "",
-                           error ? error : "");
+    const char *version = acr_json_get_string(row, "version");
+    /* a line on standard error has said why it is not loaded */
+    g_string_append_printf(text, "%s%s%s%s\n", file, version && *version ? " " : "",
+                           version ? version : "",
+                           acr_json_get(row, "error") ? ": not loaded" : "");
     const AcrJson *at = acr_json_first(acr_json_get(row, "calls"));
     for (; at; at = acr_json_next(at))
         append_call_row(text, at);

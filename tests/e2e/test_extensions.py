@@ -331,12 +331,14 @@ def test_a_check_outlives_what_fails_beside_it(run_host: RunHost, sample_repo: R
     failing = '\n@on("answer")\ndef note(event):\n    raise OSError("no room")\n'
     source = HEAD + CHECKING + failing + CALL.format(name="tell") + "    raise ValueError(f'{number} is too large')\n"
     files = write(tmp_path / "extensions", {"both": source})
-    model = script_with(tmp_path / "script.jsonl", *(f'tell("a", {number})' for number in range(7, 11)))
-    done = run_host(*arguments(sample_repo, tmp_path / "out", *files, model=model)).check(1)
+    model = script_with(tmp_path / "script.jsonl", *(f'tell("a", {number})' for number in range(7, 11)), "tell(3)")
+    done = run_host(*arguments(sample_repo, tmp_path / "out", "-v", *files, model=model)).check(1)
+    assert 'tell("a", 7): failed\n' in done.err and "`tell(3)` is not a valid call: " in done.err
     assert "call 'tell' is switched off after 3 failures" in done.err
     assert "on:answer 'note' is switched off after 3 failures" in done.err
     shown = json.dumps(read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_1.json"))
     assert "The call failed: ValueError: 9 is too large (line" in shown and "10 is too large" not in shown
+    assert "The call failed: it is switched off after 3 failures. Use other" in shown
     assert "refuse: nobody may change" in done.err
 
 
@@ -416,9 +418,8 @@ def test_eval_reads_logs_by_an_extension(run_host: RunHost, tmp_path: Path) -> N
     tap = ["--extension", ROOT / "python" / "examples" / "tap_log.py"]
     cases = {"mended": (TAP.format(""), tap), "broken": (TAP.format("not "), tap), "unread": (TAP.format(""), [])}
     found = {name: grade(run_host, tmp_path / name, log, *options)[1] for name, (log, options) in cases.items()}
-    assert found["mended"]["resolved_ids"] == ["a__b-1"]
-    assert found["broken"]["unresolved_ids"] == ["a__b-1"]
-    assert found["unread"]["error_ids"] == ["a__b-1"]
+    lists = {"mended": "resolved_ids", "broken": "unresolved_ids", "unread": "error_ids"}
+    assert all(found[name][key] == ["a__b-1"] for name, key in lists.items())
     for name, (body, wanted) in BAD_PARSERS.items():
         sources = {name: HEAD + "@log_parser('tap')\ndef f(log):\n" + body}
         (tmp_path / name).mkdir()
@@ -483,7 +484,8 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     failed = run_host("extensions", "test", path, "--repo", sample_repo).check(1).out
     assert "FAILED test_finds_assignments: AssertionError (line" in failed
     path.write_text("API = 3\n", "utf-8")
-    assert "version 3" in run_host("extensions", "--extension", path).check(2).out
+    listed = run_host("extensions", "--extension", path).check(2)
+    assert "version 3" in listed.err and listed.out == f"{path}: not loaded\n"
     (row,) = run_host("extensions", "--extension", path, "--json").check(2).rows()[0]
     assert "version 3" in row["error"] and "calls" not in row
 
@@ -581,10 +583,8 @@ def test_the_guide_shows_one_that_works(run_host: RunHost, sample_repo: Repo, tm
 def test_a_call_that_is_left_out_fails(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     option, path = write(tmp_path, {"builtin": AT_LOAD["builtin"][0] + "\ndef test_it(repo):\n    pass\n"})
     for words in ([option, path], ["test", path, "--repo", sample_repo]):
-        assert (
-            "'builtin.py' is left out: the call search_class has the name of another call"
-            in run_host("extensions", *words).check(2).err
-        )
+        err = run_host("extensions", *words).check(2).err
+        assert "'builtin.py' is left out: the call search_class has the name of another call" in err
 
 
 def test_examples_find(run_host: RunHost, tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ def test_what_is_wrong_with_a_call_is_its_result(run_host: RunHost, sample_repo:
         FOUR[0],
     )
     plays = [play(bad[:3]), play(bad), *native(FOUR[:1])[1:]]
-    _, requests = run(run_host, sample_repo, tmp_path / "out", "anthropic", plays)
+    done, requests = run(run_host, sample_repo, tmp_path / "out", "anthropic", plays, "-v")
+    assert done.err.count('the answer to a tool call: There is no tool "search_nothing".\n') == 2
     first, second = (request.json["messages"][-1]["content"] for request in requests[1:3])
     assert [block["content"] for block in first] == [
         'There is no tool "search_nothing".',
