@@ -299,6 +299,13 @@ static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
     return true;
 }
 
+/* Implements git_apply_delta_cb: keeps the path of the file that libgit2 changes next. */
+static int note_path(const git_diff_delta *delta, void *path)
+{
+    *(const char **)path = delta->new_file.path;
+    return 0;
+}
+
 bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len, GError **error)
 {
     g_auto(Work) work = {0};
@@ -310,8 +317,11 @@ bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len, GE
         return false;
     if (!check_deltas(&work, overlay, error) || !make_tree(&work, overlay, error))
         return false;
-    if (acr_git.apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
-        return fail(error, "the diff does not apply");
+    const char *path = "?";
+    git_apply_options options = {GIT_APPLY_OPTIONS_VERSION, note_path, NULL, &path, 0};
+    if (acr_git.apply_to_tree(&work.after, work.git, work.tree, work.diff, &options) != 0)
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "the diff does not apply to '%s'",
+                                path);
     g_autoptr(AcrOverlay) copy = acr_overlay_copy(overlay);
     if (!take_after(&work, copy, error))
         return false;

@@ -105,7 +105,7 @@ def test_the_patch_is_what_the_user_names(host: Host, repo: Repo, tmp_path: Path
     """
     diff = repo.git("diff") + "\n"
     (tmp_path / "fix.diff").write_text(diff)
-    verify(host, repo, "--patch", "../fix.diff").one_line(USAGE, "does not apply", "add --rev HEAD")
+    verify(host, repo, "--patch", "../fix.diff").one_line(USAGE, "does not apply to 'app.py': hunk", "add --rev HEAD")
     verify(host, repo, "--patch", "-", "--rev", "HEAD", input=diff.encode()).check()
     assert "  app.py: Verify a patch with script.py" in host.run("runs", cwd=repo).check().out
     first = repo.head
