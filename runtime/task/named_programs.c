@@ -56,6 +56,24 @@ static bool check_engine(const AcrRunSpec *spec, GError **error)
     return images != NULL;
 }
 
+bool acr_task_check_python(const char *python, const char *work_tree, GError **error)
+{
+    const char *const argv[] = {python, "-V", NULL}, *const env[] = {"PATH=/usr/bin:/bin", NULL};
+    g_autofree char *real = acr_path_real(python),
+                    *tree = work_tree ? acr_path_real(work_tree) : NULL;
+    g_auto(AcrSpawnResult) ended = {0};
+    if (real && tree && acr_path_is_below(real, tree))
+        return true;
+    AcrSpawn spawn = {.argv = argv, .envp = env, .timeout_ms = 20000, .output_limit = 1000};
+    bool has_run = acr_spawn_run(&spawn, &ended, NULL);
+    g_autofree char *out = has_run ? acr_bytes_text(ended.out) : NULL,
+                    *err = has_run ? acr_bytes_text(ended.err) : NULL;
+    if (has_run && (ended.timed_out || strstr(out, "Py") || strstr(err, "Py")))
+        return true;
+    return acr_task_refuse(
+        error, "--python: '%s' is not a Python interpreter: -V prints no version", python);
+}
+
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError **error)
 {
     static const char *const elsewhere[] = {ACR_IN_CONTAINER, ACR_IN_ENVIRONMENT, ACR_IN_AUTO,
@@ -71,6 +89,8 @@ bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError 
         return acr_task_refuse(
             error, "--python: '%s' is not an executable program; name a Python interpreter",
             spec->python);
+    if (python && !acr_task_check_python(python, work_tree, error))
+        return false;
     return spec->setup ||
            (check_command(spec, "--test-cmd", spec->test_command, work_tree, error) &&
             check_command(spec, "--validate", spec->validate, work_tree, error));

@@ -200,6 +200,9 @@ bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_resu
 
 /* ---- Options in the form that other libraries take ---- */
 
+/* Checks that the program `python` prints a version of Python for -V. A program that lies in
+ * `work_tree` (may be NULL) is not run: only the sandbox runs the repository's code. Errors: USAGE. */
+bool acr_task_check_python(const char *python, const char *work_tree, GError **error) ACR_MUST_USE;
 /* Checks that --python and the first programs of --test-cmd and --validate exist. `work_tree` is
  * the repository's folder; NULL if unknown. Errors: USAGE. */
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,

@@ -111,6 +111,9 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     g_autoptr(AcrSandbox) sandbox = acr_project_open_sandbox(&options, worker, &set_up, &error);
     if (!sandbox)
         return fail_exec(host, error);
+    if (spec->python && !spec->image &&
+        !acr_task_check_python(acr_sandbox_python(sandbox, NULL), work_tree, &error))
+        return acr_verb_usage(host, "%s", error->message);
     if (spec->verbose && set_up.command)
         acr_verb_say(ACR_SET_UP_LINE, set_up.command, set_up.why);
     const char *choice = acr_sandbox_choice(sandbox);

@@ -109,6 +109,8 @@ def test_where_there_is_no_repository_around(run_host: RunHost, tmp_path: Path) 
 def test_an_empty_name_is_no_name(run_host: RunHost, sample_repo: Repo) -> None:
     run_host(*words("--issue", ISSUE, "--repo", ""), cwd=sample_repo.path).one_line(2, "--repo is empty")
     run_host(*words("--issue", ISSUE, "--out", ""), cwd=sample_repo.path).one_line(2, "--out is empty")
+    no_python = run_host(*words("--issue", ISSUE, "--python", "/bin/true"), cwd=sample_repo.path)
+    no_python.one_line(2, "--python: '/bin/true' is not a Python interpreter")
 
 
 def test_no_folder_is_left_where_nothing_was_begun(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

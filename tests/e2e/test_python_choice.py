@@ -131,6 +131,7 @@ def test_a_wrong_python_is_one_line(box: Sandbox, repo: Repo, tmp_path: Path, gi
     shutil.copy2("/bin/true", tmp_path / "bin" / "tool")
     path = given.format(tmp=tmp_path)
     box.run(repo.path, "--python", path, "--", "true").one_line(125, path, WRONG[given])
+    box.run(repo.path, "--python", "/bin/true", "--", "true").one_line(2, "'/bin/true' is not a Python interpreter")
 
 
 def _broken_link(folder: Path) -> str:
