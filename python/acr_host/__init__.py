@@ -197,7 +197,7 @@ def _error(exit: int, stderr: bytes, data: Any = None) -> HostError:
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict) and "message" in error:
         return HostError(exit, _decoded_text(error["message"]), data)
-    return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}")
+    return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}") if lines or exit else _no_json()
 
 
 def _not_started(program: str, error: OSError | ValueError) -> HostError:
@@ -226,14 +226,15 @@ def _parsed(output: bytes) -> Any:
 def _read(output: bytes, needed: str) -> dict[str, Any]:
     """Parses the program's JSON, which must have this member; options such as help and dry_run print something else."""
     data = _parsed(output)
-    if isinstance(data, dict) and "error" in data and needed not in data:
-        raise _error(2, b"", data)
     if not isinstance(data, dict) or needed not in data:
-        raise _no_json(needed)
+        is_error = isinstance(data, dict) and "error" in data
+        raise _error(2, b"", data) if is_error else _no_json("" if data is None else needed)
     return data
 
 
-def _no_json(needed: str) -> HostError:
+def _no_json(needed: str = "") -> HostError:
+    if not needed:
+        return HostError(3, f"{os.environ.get('ACR_HOST', 'acr-host')!r} printed no JSON; is $ACR_HOST acr-host?")
     return HostError(2, f"acr-host prints no {needed} with these options; leave out those that change its output")
 
 
@@ -393,7 +394,7 @@ def call_verb(verb: str, *arguments: str, **options: Option) -> list[dict[str, A
         try:
             data, at = json.JSONDecoder().raw_decode(text, at)
         except ValueError as error:
-            raise _no_json("object") from error
+            raise _no_json() from error
         rows = data if isinstance(data, list) else [data]
         if not all(isinstance(row, dict) for row in rows):
             raise _no_json("object")

@@ -228,15 +228,22 @@ kinds, failed = asyncio.run(watch()), acr_host.run(**options, out=out + "/failed
 plans = [acr_host.plan(**{**options, "verify": value})["code"] for value in ("never", False)]
 odd = dict(max_cost=False, out_=True, validate=True, extension=[None], tag={}, rev="a" + chr(0), no_such=True, dry_run=True)
 fails = [fail(**{name: value}) for name, value in odd.items()]
+wrong = []
+for os.environ["ACR_HOST"] in ("/bin/true", "/bin/echo"):
+    wrong.append(fail())
 os.environ["ACR_HOST"] = "/no/such"
 print(json.dumps([long.verdict, kinds[-1], plans, failed.why, acr_host.search(repo), [sorted(acr_host._FLAGS), list(acr_host._WHEN)],
-                  fail(), fails]))
+                  fail(), fails, wrong]))
 """
 
 
 def test_options_that_do_not_fit(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
     """An issue too long for an argument, invalid values, no JSON, no run, no program."""
-    verdict, kind, plans, why, none, known, missing, fails = execute(host, python, _ODD, sample_repo, SCRIPT, tmp_path)
+    verdict, kind, plans, why, none, known, missing, fails, wrong = execute(
+        host, python, _ODD, sample_repo, SCRIPT, tmp_path
+    )
+    told = "'/bin/{}' printed no JSON; is $ACR_HOST acr-host?"
+    assert wrong == [[3, told.format("true")], [3, told.format("echo")]]
     assert (verdict, kind, none) == ("none", "result", [])
     for name in ("long", "watched"):
         assert (tmp_path / name / "issue.md").stat().st_size >= 17_000 * 12
