@@ -7,10 +7,11 @@
 #include "report/report.h"
 #include "verbs/verbs_private.h"
 
+static const char *const forms[] = {"html",  "text",  "markdown", "json",
+                                    "junit", "sarif", "atif",     "csv"};
+
 static const char *form_of(const AcrRunSpec *spec)
 {
-    static const char *const forms[] = {"html",  "text",  "markdown", "json",
-                                        "junit", "sarif", "atif",     "csv"};
     return spec->json ? "json" : forms[spec->report_form];
 }
 
@@ -30,6 +31,9 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
         return acr_verb_refuse_runs(host, spec);
+    if (spec->json && spec->report_form && strcmp(forms[spec->report_form], "json") != 0)
+        return acr_verb_usage(host, "give --json or --format %s, not both",
+                              forms[spec->report_form]);
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) only =
         spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;

@@ -321,6 +321,7 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
         2, "--instances needs a folder of many"
     )
     run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
+    run_host("report", run_folder, "-f", "junit", "--json").one_line(2, "give --json or --format junit, not both")
     run_host("report", run_folder, "-f", "csv").one_line(2, "--format csv needs a folder of many runs")
     run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
     batch = many(tmp_path / "a", run_folder, ["none"], [])
