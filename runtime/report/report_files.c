@@ -1,6 +1,7 @@
 /* Selects the files of a run folder, or of a folder of many runs, for a report. Reads the files
  * within limits and never through a link; the report lists unreadable files. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "layout/layout.h"
 #include "report/report_private.h"
@@ -350,9 +351,14 @@ static bool add_many(const char *path, const char *wanted, bool may_be_empty, Ac
         g_autofree char *name = g_path_get_basename(places->pdata[i]);
         take_many(places->pdata[i], i + 1 < places->len ? name : "", run_id, files);
     }
+    struct stat st;
+    g_autofree char *made = g_build_filename(dir, ACR_FILE_PREDICTIONS, NULL);
     if (files->n == 0 && !may_be_empty)
-        return acr_task_refuse(error, "'%s' is not the folder of a run, a batch or an evaluation",
-                               path);
+        return acr_task_refuse(
+            error, "'%s' %s", path,
+            stat(made, &st) == 0 && st.st_size > 0
+                ? "has only predictions; name the folder in which acr-host eval grades them"
+                : "is not the folder of a run, a batch or an evaluation");
     take_about(dir, run_id, files);
     return true;
 }
