@@ -8,7 +8,8 @@
 
 /* a state that ends sooner is not shown, because it would flicker */
 #define BRIEF_MS 1000
-#define MAX_TEXT 60u /* maximum length of a string that is read from live.json */
+#define LEAST_LEFT_MS 1000 /* a forecast below it ignores the tasks that are running */
+#define MAX_TEXT 60u       /* maximum length of a string that is read from live.json */
 /* limit of a number that is read from live.json, so that sums of all tasks stay below 2^63 */
 #define MAX_NUMBER (1ll << 45)
 
@@ -92,7 +93,7 @@ static char *warning_words(const AcrProgressEvent *event)
 /* Describes an end: "1/6 bill-1: patch, about 5 s to go", or "graded 1/6 bill-1: resolved". */
 static char *end_words(const AcrProgressEvent *event)
 {
-    g_autofree char *left = event->left_ms >= 0 && !event->is_bad
+    g_autofree char *left = event->left_ms >= LEAST_LEFT_MS && !event->is_bad
                                 ? acr_forecast_text(event->left_ms, event->left_microusd)
                                 : NULL;
     const char *what = event->kind == ACR_PROGRESS_GRADED ? "graded " : "";
@@ -102,8 +103,9 @@ static char *end_words(const AcrProgressEvent *event)
 
 static char *held_tasks(const AcrProgressEvent *event)
 {
-    g_autofree char *left =
-        event->left_ms >= 0 ? acr_forecast_text(event->left_ms, event->left_microusd) : NULL;
+    g_autofree char *left = event->left_ms >= LEAST_LEFT_MS
+                                ? acr_forecast_text(event->left_ms, event->left_microusd)
+                                : NULL;
     return g_strdup_printf("%u of %u tasks" ACR_WORDS_BETWEEN "%u with a %s%s%s", event->ended,
                            event->total, event->good, event->made, left ? ACR_WORDS_BETWEEN : "",
                            left ? left : "");

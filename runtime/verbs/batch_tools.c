@@ -310,7 +310,7 @@ static void account(Tools *tools, guint i, const AcrJson *json, const GError *er
     if (code > ACR_EXIT_NONE)
         acr_console_say(tools->console, ACR_TONE_BAD, "%s: exit %d: %s", id, (int)code, line);
     else
-        acr_console_log(tools->console, "[%u/%u] %s: %s", tools->ended, tools->instances->len, id,
+        acr_console_log(tools->console, "%u/%u %s: %s", tools->ended, tools->instances->len, id,
                         line);
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -77,9 +78,10 @@ def test_saved_answers_become_predictions(tasks: Set) -> None:
     command = tasks.command("--extract-patches", path)
     result = tasks.host.run(*command).check()
     assert "3 tasks: 1 with a patch, 2 without, 0 failed; predictions in" in result.err
-    told = " ".join(result.progress)
-    assert "o__n-1: 1 edit applied" in told and "o__n-3: no saved answer" in told
+    told = " ".join([*result.progress, result.err])
+    assert re.search(r"(^| )[123]/3 o__n-1: 1 edit applied", told) and "o__n-3: no saved answer" in told
     assert "o__n-2: Edit 1 (m.py): the code of <original> is not in m.py." in told
+    tasks.host.run("report", tasks.out).one_line(USAGE, "has only predictions")
     patches = tasks.predictions()
     assert list(patches) == TASKS[:2] and "+    return x + 1" in patches[TASKS[0]] and patches[TASKS[1]] == ""
     assert '"model_name_or_path":"nano"' in (tasks.out / "preds.jsonl").read_text()
@@ -153,7 +155,7 @@ def test_rankings(tasks: Set) -> None:
     result = tasks.host.run(*command).check()
     assert before and before.items() <= tasks.times("sbfl.json").items()
     assert "3 tasks: 2 ranked, 1 without a ranking, 0 failed" in result.err
-    told = " ".join(result.progress)
+    told = " ".join([*result.progress, result.err])
     assert "o__n-1: 1 test fails; first: f (m.py)" in told and "o__n-3: no test fails" in told
     kept = json.loads((tasks.out / TASKS[1] / "sbfl.json").read_text())
     assert kept["output"][0]["methods"][0]["func"] == "f" and not (tasks.out / "preds.jsonl").exists()
@@ -170,7 +172,7 @@ def test_scripts(tasks: Set) -> None:
     command = tasks.command("--reproduce-only", "--model", model, "--instance", TASKS[0], *sandbox_options())
     result = tasks.host.run(*command)
     assert "1 task: 1 with a script, 0 without" in result.err and "scripts in" in result.err
-    told = " ".join(result.progress)
+    told = " ".join([*result.progress, result.err])
     assert "1 reproduced" in tasks.host.run("report", tasks.out, "--format", "text").check().out.splitlines()[-1]
     assert "o__n-1: reproduced" in told and "patch" not in told and "verdicts" not in told
     assert json.loads((tasks.out / TASKS[0] / "meta.json").read_text())["verb"] == "reproduce"

@@ -136,7 +136,9 @@ def test_verbose_names_every_task(
     run = batch(dataset, repos, model, tmp_path / "out", "--verbose")
     result = run_host(*run).check(3)
     ended = [line for line in result.progress if "/3 " in line]
-    assert ended[0].startswith(f"1/3 {GOOD}: patch, about ") and ended[1] == f"3/3 {EMPTY}: no patch"
+    assert (
+        ended[0].startswith(f"1/3 {GOOD}: patch") and " 0 s " not in ended[0] and ended[1] == f"3/3 {EMPTY}: no patch"
+    )
     check_said(result)
 
 
