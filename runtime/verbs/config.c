@@ -68,8 +68,8 @@ static AcrOut print(const char *path, const AcrJson *rows)
                            is_there || !path ? "" : " (not there)");
     for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at)) {
         const char *value = acr_json_get_string(at, "value");
-        g_string_append_printf(text, "%-18s %-32s %s\n", acr_json_get_string(at, "option"),
-                               value ? value : "-", acr_json_get_string(at, "source"));
+        g_string_append_printf(text, "%-18s %-12s %s\n", acr_json_get_string(at, "option"),
+                               acr_json_get_string(at, "source"), value ? value : "-");
     }
     return acr_out_text(text->str);
 }
