@@ -180,6 +180,8 @@ static bool look_again(AcrServeRepositories *all, Repository *repository,
         acr_workspace_clear(&repository->workspace);
         repository->workspace = fresh;
         fresh = (AcrWorkspace){0};
+        acr_search_set_mode(repository->workspace.search,
+                            (AcrSearchMode){.tests = all->options->tests});
         say_remarks(all->options, repository);
     }
     acr_snapshot_unref(repository->latest);

@@ -38,6 +38,7 @@ typedef struct {
     const AcrPrompts *prompts;
     const AcrCalls *calls;    /* the registry of calls; NULL: the built-in calls */
     const char *const *paths; /* paths of the repositories; NULL-terminated */
+    bool tests;               /* search in tests, too */
     gint64 call_ms;           /* time limit of one request in milliseconds */
     int in, out;
     guint port;                                               /* port for HTTP; 0: any free port */

@@ -90,7 +90,7 @@ const AcrOption acr_options[] = {
      .help = "Print line numbers, which is the default"},
     {"with-filename", 'H', ACR_OPTION_FLAG, AT(as_usual), ACR_FOR_SEARCH, 0, NULL,
      .help = "Print paths, which is the default"},
-    {"tests", 't', ACR_OPTION_FLAG, AT(with_tests), ACR_FOR_SEARCH, 0, NULL,
+    {"tests", 't', ACR_OPTION_FLAG, AT(with_tests), ACR_FOR_SEARCH | ACR_FOR_MCP, 0, NULL,
      .help = "Search test files, too"},
     {"limit", 'm', ACR_OPTION_COUNT, AT(limit), ACR_FOR_SEARCH, 0, "N",
      .help = "Show at most N results, each in full", 1, G_MAXINT32},

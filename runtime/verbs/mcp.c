@@ -47,6 +47,7 @@ static int run_mcp(AcrHost *host, AcrRunSpec *spec)
         .prompts = prompts,
         .calls = acr_extensions_calls(extensions),
         .paths = paths,
+        .tests = spec->with_tests,
         .call_ms = spec->timeout_ms,
         .in = STDIN_FILENO,
         .out = STDOUT_FILENO,

@@ -58,6 +58,16 @@ def test_tools_answer_as_search_does(host: Host, sample_repo: Repo, later: bool)
     assert client.end() == []
 
 
+def test_tests_are_searched_if_the_user_says_so(host: Host, make_repo: Make) -> None:
+    repo = make_repo({"a.py": CLASS.format("A"), "tests/test_a.py": CLASS.format("B")})
+    for options, found in ([], False), (["--tests"], True):
+        client = Client(host, "--repo", repo, *options)
+        for tool, arguments in {"search_class": {"class_name": "B"}, "search_code": {"code_str": "only_in_B"}}.items():
+            answer = client.call(tool, **arguments)["structuredContent"]
+            assert answer["ok"] is found and [at["file"] for at in answer["results"]] == ["tests/test_a.py"] * found
+        client.end()
+
+
 SLOW_CALL = '''API = 1
 import time
 from acr.extensions import search_call
