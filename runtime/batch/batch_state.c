@@ -300,7 +300,7 @@ static void read_stopped_run(AcrBatchState *state, AcrBatchPart *part)
     part->why = part->why ? part->why : g_strdup("the process ended without a result");
 }
 
-static void read_run(AcrBatchState *state)
+static bool read_run(AcrBatchState *state, GError **error)
 {
     AcrBatchPart *part = g_new0(AcrBatchPart, 1);
     AcrBatchRunning *running = g_new0(AcrBatchRunning, 1);
@@ -319,9 +319,10 @@ static void read_run(AcrBatchState *state)
     if (part->state != ACR_PART_OVER) {
         acr_spent_add(&state->spent, acr_doing_spent(&running->run.doing));
         g_ptr_array_add(state->running, running);
-        return;
+        return true;
     }
-    if (acr_task_read(state->out, &spec, &result, &has_result, NULL) && has_result) {
+    bool is_read = acr_task_read(state->out, &spec, &result, &has_result, error);
+    if (is_read && has_result) {
         AcrJson *row = acr_batch_summary_row(running->id, &result, 0);
         g_ptr_array_add(state->files, row);
         take_row(state, running->id, row);
@@ -330,6 +331,7 @@ static void read_run(AcrBatchState *state)
         read_stopped_run(state, part);
     }
     free_running(running);
+    return is_read;
 }
 
 AcrPartState acr_batch_state_of(const AcrBatchState *state)
@@ -391,6 +393,8 @@ bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
         .left_ms = -1,
         .left_microusd = -1,
     };
-    (is_run ? read_run : read_batch)(state);
+    if (is_run)
+        return read_run(state, error);
+    read_batch(state);
     return true;
 }

@@ -73,8 +73,8 @@ typedef struct {
     gint64 left_ms, left_microusd; /* forecast of the remaining time and cost; -1 if unknown */
 } AcrBatchState;
 /* Reads the current state of the folder of a batch or a run. Writes and locks nothing, and skips
- * missing or damaged files. Errors: USAGE of task (the folder does not exist, or contains neither a
- * run nor a batch). */
+ * missing or damaged files of a batch. Errors: USAGE of task (the folder does not exist, or contains
+ * neither a run nor a batch), those of acr_task_read. */
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
 /* Returns what stopped an unfinished run in a few words, without the model's name and the advice
  * ("HTTP 401 invalid_api_key: …"); owned; NULL if the run left no error. */

@@ -80,6 +80,11 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     g_autoptr(GString) unread = g_string_new(NULL);
     if (!acr_folder_read(dir, &folder, error))
         return false;
+    bool is_over = folder.state == ACR_FOLDER_DONE;
+    g_autoptr(AcrJson) result =
+        is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, error) : NULL;
+    if (is_over && !result)
+        return false;
     bool with_calls = strcmp(form, "json") == 0 || strcmp(form, "atif") == 0;
     Reader reader = {&folder, with_calls, files, unread};
     g_autofree char *path = g_canonicalize_filename(dir, NULL);

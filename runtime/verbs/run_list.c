@@ -21,7 +21,8 @@
 #define DAY_S (24 * 60 * 60)
 
 typedef struct {
-    char *path, *title, *why; /* `why`: what stopped an unfinished run; NULL if not known */
+    char *path, *title, *why; /* `why`: what stopped an unfinished run, or why its result cannot be
+                               * read; NULL if not known */
     AcrJson *meta, *result;   /* `result` is NULL if the run is not finished */
     const char *state;        /* "running", "finished", "unfinished" */
     gint64 changed_s;         /* when `state` last changed, in seconds since 1970 */
@@ -94,9 +95,12 @@ static Run *read_run(const char *path, const char *repo)
     run->path = g_strdup(path);
     run->title = add_changed_file(&folder, read_title(&folder));
     bool is_over = folder.state == ACR_FOLDER_DONE;
-    run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, NULL) : NULL;
+    g_autoptr(GError) error = NULL;
+    run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, &error) : NULL;
     run->state = is_over ? "finished" : is_running ? "running" : "unfinished";
-    run->why = is_over || is_running ? NULL : acr_batch_stop_of(&folder);
+    run->why = error                   ? g_strdup(error->message)
+               : is_over || is_running ? NULL
+                                       : acr_batch_stop_of(&folder);
     run->meta = g_steal_pointer(&folder.meta);
     run->changed_s = status.st_mtime;
     return run;
@@ -201,11 +205,12 @@ static char *age_text(gint64 seconds)
                              : g_strdup_printf("%d min", (int)(seconds / 60));
 }
 
-/* Adds the line that says what stopped an unfinished run. */
-static void add_stop(GString *text, const char *why, guint columns)
+/* Adds the line that says why a run has no verdict. */
+static void add_stop(GString *text, const AcrJson *row, guint columns)
 {
-    static const char before[] = "    stopped: ";
-    if (!why)
+    const char *why = acr_json_get_string(row, "why"), *state = acr_json_get_string(row, "state"),
+               *before = strcmp(state, "unfinished") == 0 ? "    stopped: " : "    ";
+    if (!why || acr_json_get_string(row, "verdict"))
         return;
     g_autofree char *shown =
         columns > strlen(before) ? acr_text_fit(why, columns - strlen(before)) : g_strdup(why);
@@ -233,7 +238,7 @@ static char *list_text(const AcrJson *rows)
             columns && BEFORE_FOLDER + acr_text_width(folder) + acr_text_width(title) >= columns;
         g_string_append_printf(text, "%-10s  %12s  %7s  %s%s%s\n", verdict ? verdict : state, cost,
                                age, title, has_two_lines ? "\n    " : "  ", folder);
-        add_stop(text, acr_json_get_string(row, "why"), columns);
+        add_stop(text, row, columns);
     }
     return g_string_free(text, FALSE);
 }

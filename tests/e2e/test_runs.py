@@ -72,6 +72,19 @@ def test_runs_of_this_repository_are_listed_the_latest_first(state: State) -> No
         assert first["folder"] in state(*words).check().err
 
 
+def test_a_damaged_result_is_told_by_all_that_read_it(state: State) -> None:
+    state.fix().check()
+    (row,) = state.rows()
+    (Path(row["folder"]) / "result.json").write_text("x")
+    told = state("pr", row["folder"]).one_line(3, "result.json' is damaged: malformed JSON at byte 0")
+    reads = (["report", "-f", "text"], ["report", "--json"], ["watch", "--once"], ["watch"])
+    for verb, *words in reads:
+        assert state(verb, row["folder"], *words).one_line(3).partition(":")[2] == told.partition(":")[2]
+    (row,) = state.rows()
+    assert (row["state"], row["verdict"]) == ("finished", None) and row["why"] in told
+    assert f"\n    {row['why']}\n" in state("runs").check().out
+
+
 def test_on_a_narrow_terminal_the_folder_has_its_own_line(state: State, host: Host) -> None:
     state.fix("--tries", 1).check(1)
     shown = on_screen(host, "runs", "--repo", state.repo, columns=80, env=state.env).lines
