@@ -15,7 +15,7 @@ from acr.grading.failures import ENVIRONMENT, Failure
 _Z95 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _MB = 1024.0 * 1024
 # members of an instance that few tasks have
-_SOMETIMES = ("error", "no_tests", "doubt", "ungradable", "not_counted", "not_counted_fail_to_pass", "audit")
+_SOMETIMES = ("error", "no_tests", "doubt", "ungradable", "not_counted", "not_counted_fail_to_pass", "audit", "repo")
 _MAX_NAMED = 5  # maximum ids of a class that are printed
 _MAX_VERDICTS = 100_000
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
@@ -161,6 +161,7 @@ def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) 
         "run_id": run["run_id"],
         "dataset": run["dataset"],
         "models": sorted({row["model"] for row in run["rows"] if row.get("model")}),
+        "model_names": sorted({row.get("name") or row["model"] for row in run["rows"] if row.get("model")}),
     }
     if len(models := about["models"]) > 1:
         lines.append(f"predictions of {len(models)} models: the report is named after the model of the first")

@@ -92,8 +92,13 @@ static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
     const AcrSpent spent = acr_cost_spent(&cost);
     acr_spent_add(&state->spent, &spent);
     g_hash_table_insert(state->ended, g_strdup(id), (gpointer)row);
-    add_count(state->by_status, status ? status : "unknown", 1);
-    add_count(state->by_verdict, acr_json_get_string(row, "verdict"), 1);
+    const char *verdict = acr_json_get_string(row, "verdict");
+    bool has_verdict = verdict && strcmp(verdict, acr_verdict_name(ACR_VERDICT_NONE)) != 0 &&
+                       g_strcmp0(status, ACR_STATUS_REPRODUCED) != 0;
+    status = status ? status : "unknown";
+    add_count(state->by_status, status, 1);
+    add_count(state->by_verdict, verdict, 1);
+    add_count(state->by_outcome, has_verdict ? verdict : status, 1);
     add_count(state->by_error_class, acr_json_get_string(row, "error_class"), 1);
 }
 
@@ -150,9 +155,9 @@ static void take_tasks(Reader *reader)
     for (const AcrJson *at = acr_json_first(running); at; at = acr_json_next(at))
         take_running(reader, at, ended);
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
-    for (guint i = taken; i < n; i++)
-        add_count(state->by_status, ACR_STATUS_STOPPED,
-                  1); /* the other tasks were kept from starting by limits */
+    /* the other tasks were kept from starting by limits */
+    add_count(state->by_status, ACR_STATUS_STOPPED, n - MIN(taken, n));
+    add_count(state->by_outcome, ACR_STATUS_STOPPED, n - MIN(taken, n));
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
@@ -208,8 +213,11 @@ static bool take_grading(Reader *reader, bool has_batch)
     state->n_ended += last->ended;
     const char *good = last->made && *last->made ? last->made : "resolved";
     g_autofree char *bad = g_strconcat("not ", good, NULL);
-    add_count(state->by_status, good, last->good);
-    add_count(state->by_status, bad, last->ended - MIN(last->good, last->ended));
+    AcrJson *const counts[] = {state->by_status, state->by_outcome};
+    for (guint i = 0; i < G_N_ELEMENTS(counts); i++) {
+        add_count(counts[i], good, last->good);
+        add_count(counts[i], bad, last->ended - MIN(last->good, last->ended));
+    }
     return true;
 }
 
@@ -266,6 +274,7 @@ void acr_batch_state_clear(AcrBatchState *state)
     g_clear_pointer(&state->ended, g_hash_table_unref);
     g_clear_pointer(&state->by_status, acr_json_free);
     g_clear_pointer(&state->by_verdict, acr_json_free);
+    g_clear_pointer(&state->by_outcome, acr_json_free);
     g_clear_pointer(&state->by_error_class, acr_json_free);
     g_clear_pointer(&state->parts, g_ptr_array_unref);
     g_clear_pointer(&state->running, g_ptr_array_unref);
@@ -387,6 +396,7 @@ bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
         .ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
         .by_status = acr_json_new_object(),
         .by_verdict = acr_json_new_object(),
+        .by_outcome = acr_json_new_object(),
         .by_error_class = acr_json_new_object(),
         .ceiling = {.tokens = -1, .cost_microusd = -1},
         .max_ms = ACR_UNSET,

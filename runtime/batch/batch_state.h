@@ -62,6 +62,7 @@ typedef struct {
     GHashTable *ended;  /* id of a task -> the task's row of the summary (const AcrJson *) */
     GPtrArray *files;   /* array of AcrJson *: the files that own the rows in `ended` */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
+    AcrJson *by_outcome; /* likewise: the verdict of a task with a patch, else the status */
     guint total, n_ended;
     /* numbers of predictions; to_grade is 0 if nothing is being graded */
     guint to_grade, graded, resolved;

@@ -23,7 +23,7 @@ GQuark acr_eval_error_quark(void);
 /* A prediction: a patch for one task. Strings are owned. */
 typedef struct {
     char *instance_id, *model; /* `model` is the model's name in a form for paths */
-    char *patch;               /* a diff; NULL if there is no patch */
+    char *name, *repo, *patch; /* the model in the source, the task's repository, a diff; or NULL */
     guint number;              /* position of the prediction in its source, from 0 */
     bool is_baseline;          /* the prediction has no patch, but its tests are run */
     /* the patch is the reference patch; its grade shows whether the task is sound */

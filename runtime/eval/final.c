@@ -14,19 +14,20 @@ AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *grade
                          AcrJson *sign)
 {
     const AcrEvalCost *cost = &graded->cost;
-    return acr_json_of(
-        "task", ACR_TEXT(prediction->instance_id), "model", ACR_TEXT(prediction->model), "number",
-        acr_json_new_int(prediction->number), "grade",
-        ACR_TEXT(is_graded ? acr_grade_name(graded->grade) : NULL), "late",
-        acr_json_new_bool(graded->is_late), "failure", ACR_TEXT(graded->failure), "error",
-        ACR_TEXT(graded->error), "no_tests", ACR_TEXT(graded->no_tests), "doubt",
-        ACR_TEXT(graded->doubt), "ungradable", ACR_TEXT(graded->ungradable), "not_counted",
-        graded->not_counted ? acr_json_copy(graded->not_counted) : NULL, "not_counted_fail_to_pass",
-        acr_json_new_int(graded->uncounted_issue), "total_ms", acr_json_new_int(cost->total_ms),
-        "tests_ms", acr_json_new_int(cost->tests_ms), "setup_ms", acr_json_new_int(cost->setup_ms),
-        "peak_bytes", acr_json_new_int(cost->peak_bytes), "image_bytes",
-        acr_json_new_int(cost->image_bytes), "sign", sign, "audit",
-        graded->audit ? acr_json_copy(graded->audit) : NULL, NULL);
+    return acr_json_of(ACR_STRING("task", prediction->instance_id),
+                       ACR_STRING("model", prediction->model), ACR_STRING("name", prediction->name),
+                       ACR_STRING("repo", prediction->repo), ACR_INT("number", prediction->number),
+                       ACR_STRING("grade", is_graded ? acr_grade_name(graded->grade) : NULL),
+                       ACR_BOOL("late", graded->is_late), ACR_STRING("failure", graded->failure),
+                       ACR_STRING("error", graded->error), ACR_STRING("no_tests", graded->no_tests),
+                       ACR_STRING("doubt", graded->doubt),
+                       ACR_STRING("ungradable", graded->ungradable), "not_counted",
+                       graded->not_counted ? acr_json_copy(graded->not_counted) : NULL,
+                       ACR_INT("not_counted_fail_to_pass", graded->uncounted_issue),
+                       ACR_INT("total_ms", cost->total_ms), ACR_INT("tests_ms", cost->tests_ms),
+                       ACR_INT("setup_ms", cost->setup_ms), ACR_INT("peak_bytes", cost->peak_bytes),
+                       ACR_INT("image_bytes", cost->image_bytes), "sign", sign, "audit",
+                       graded->audit ? acr_json_copy(graded->audit) : NULL, NULL);
 }
 
 int acr_eval_row_grade(const AcrJson *row)

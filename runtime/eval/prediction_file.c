@@ -16,7 +16,8 @@ void acr_prediction_free(AcrPrediction *prediction)
 {
     if (!prediction)
         return;
-    ACR_FREE(prediction->instance_id, prediction->model, prediction->patch, prediction);
+    ACR_FREE(prediction->instance_id, prediction->model, prediction->name, prediction->repo);
+    ACR_FREE(prediction->patch, prediction);
 }
 
 typedef struct {
@@ -39,7 +40,9 @@ static void add_prediction(Reader *reader, const char *id, const char *model, co
 {
     AcrPrediction *prediction = g_new0(AcrPrediction, 1);
     prediction->instance_id = g_strdup(id);
-    prediction->model = g_strdup(model);
+    prediction->model = acr_prediction_model(model);
+    prediction->name = g_strdup(model);
+    prediction->repo = g_strdup(((AcrInstance *)g_hash_table_lookup(reader->tasks, id))->repo);
     prediction->patch = patch && *patch ? g_strdup(patch) : NULL;
     prediction->is_baseline = is_baseline;
     prediction->number = reader->out->len;
@@ -89,7 +92,7 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
     }
     if (g_hash_table_contains(reader->ids, id))
         return refuse(error, "'%s' has two predictions for '%s'", reader->source, id);
-    add_prediction(reader, id, name, acr_json_string(patch), false);
+    add_prediction(reader, id, model ? model : UNNAMED, acr_json_string(patch), false);
     return true;
 }
 
@@ -256,7 +259,7 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
     Reader reader = {source, known, out, ids, unknown};
     bool is_gold = strcmp(source, GOLD) == 0;
     for (guint i = 0; i < tasks->len; i++)
-        (void)g_hash_table_add(known, ((const AcrInstance *)tasks->pdata[i])->instance_id);
+        g_hash_table_insert(known, ((AcrInstance *)tasks->pdata[i])->instance_id, tasks->pdata[i]);
     bool ok = is_gold || strcmp(source, EMPTY) == 0
                   ? take_prediction_rows(&reader, tasks, is_gold, error)
                   : read_predictions_of(&reader, error);

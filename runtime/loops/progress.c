@@ -379,7 +379,7 @@ char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling, const char 
         add_share(text, spent->tokens, ceiling ? ceiling->tokens : 0);
     }
     if (microusd > 0) {
-        g_string_append_printf(text, "%s$%.4f%s", between, (double)microusd / 1e6,
+        g_string_append_printf(text, "%s%.4f USD%s", between, (double)microusd / 1e6,
                                microusd > spent->cost_microusd ? " charged" : "");
         add_share(text, spent->charged_microusd, ceiling ? ceiling->cost_microusd : 0);
     }
@@ -401,6 +401,7 @@ char *acr_time_text(gint64 ms)
 char *acr_forecast_text(gint64 ms, gint64 microusd)
 {
     g_autofree char *time = acr_time_text(ms);
-    return microusd > 0 ? g_strdup_printf("about %s and $%.2f to go", time, (double)microusd / 1e6)
-                        : g_strdup_printf("about %s to go", time);
+    return microusd > 0
+               ? g_strdup_printf("about %s and %.2f USD to go", time, (double)microusd / 1e6)
+               : g_strdup_printf("about %s to go", time);
 }

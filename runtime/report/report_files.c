@@ -78,12 +78,10 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     static const char *const formats[] = {ACR_DIR_ATTEMPT, NULL};
     g_auto(AcrFolder) folder = {0};
     g_autoptr(GString) unread = g_string_new(NULL);
-    if (!acr_folder_read(dir, &folder, error))
-        return false;
-    bool is_over = folder.state == ACR_FOLDER_DONE;
-    g_autoptr(AcrJson) result =
-        is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, error) : NULL;
-    if (is_over && !result)
+    g_autoptr(AcrJson) result = NULL;
+    if (!acr_folder_read(dir, &folder, error) ||
+        (folder.state == ACR_FOLDER_DONE &&
+         !(result = acr_folder_read_json(&folder, ACR_FILE_RESULT, error))))
         return false;
     bool with_calls = strcmp(form, "json") == 0 || strcmp(form, "atif") == 0;
     Reader reader = {&folder, with_calls, files, unread};
@@ -128,11 +126,9 @@ static void take_task(const char *dir, const char *part, const char *name, AcrRe
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
-    g_autofree char *path = g_build_filename(dir, name, NULL),
-                    *told = g_strconcat(part, name, NULL);
-    g_autoptr(GBytes) bytes = g_file_test(path, G_FILE_TEST_IS_SYMLINK)
-                                  ? NULL
-                                  : acr_file_read(path, MAX_FINAL_REPORT, NULL);
+    const AcrFolder folder = {.path = (char *)dir};
+    g_autofree char *told = g_strconcat(part, name, NULL);
+    g_autoptr(GBytes) bytes = acr_folder_read_file(&folder, name, MAX_FINAL_REPORT, NULL);
     g_autoptr(AcrJson) summary =
         bytes && strcmp(name, ACR_FILE_SUMMARY) == 0 ? acr_json_parse_bytes(bytes, NULL) : NULL;
     const AcrJson *tasks = acr_json_get(summary, "tasks");
@@ -163,19 +159,18 @@ static void add_report_text(const char *folder, const char *kind, const char *te
 static bool take_prediction(const char *base, const char *inside, const char *name, const char *log,
                             AcrReportFiles *files)
 {
-    static const char *const kinds[] = {ACR_FILE_EVAL_REPORT, ACR_FILE_VERDICT};
+    static const char *const kinds[] = {ACR_FILE_EVAL_REPORT, ACR_FILE_VERDICT, ACR_FILE_PATCH};
     g_autofree char *task = g_build_filename(base, inside, NULL),
                     *output = g_build_filename(inside, ACR_FILE_EVAL_OUTPUT, NULL),
                     *whole = g_build_filename(base, output, NULL);
-    bool is_graded = false;
+    const AcrFolder folder = {.path = task};
+    bool is_graded = false, is_link = g_file_test(task, G_FILE_TEST_IS_SYMLINK);
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        g_autofree char *path = g_build_filename(task, kinds[i], NULL),
-                        *kept = g_build_filename(name, kinds[i], NULL);
+        g_autofree char *kept = g_build_filename(name, kinds[i], NULL);
         g_autoptr(GBytes) bytes =
-            g_file_test(path, G_FILE_TEST_IS_SYMLINK) || g_file_test(task, G_FILE_TEST_IS_SYMLINK)
-                ? NULL
-                : acr_file_read(path, MAX_FILE, NULL);
-        is_graded = (bytes && acr_report_files_add(files, kept, bytes)) || is_graded;
+            is_link ? NULL : acr_folder_read_file(&folder, kinds[i], MAX_FILE, NULL);
+        bool is_added = bytes && acr_report_files_add(files, kept, bytes);
+        is_graded = is_graded || (is_added && strcmp(kinds[i], ACR_FILE_PATCH) != 0);
     }
     if (is_graded && g_file_test(whole, G_FILE_TEST_IS_REGULAR))
         add_report_text(name, log, output, files);
@@ -317,7 +312,8 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
     if (runs->len && acr_folder_read(runs->pdata[0], &folder, NULL))
         meta = acr_folder_read_json(&folder, ACR_FILE_META, NULL);
     const AcrJson *models = meta ? acr_json_get(acr_json_get(meta, "options"), "model")
-                                 : acr_json_get(graded, "models");
+                                 : acr_json_get(graded, "model_names");
+    models = models ? models : acr_json_get(graded, "models"); /* of an earlier version */
     const AcrJson *const sources[] = {summary, graded, run};
     const char *dataset = NULL;
     for (guint i = 0; i < G_N_ELEMENTS(sources) && !dataset; i++)

@@ -119,7 +119,7 @@ static char *doing_of(const AcrBatchRunning *running)
                : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
 }
 
-/* Adds a line about a running task: "bill-1 · round 2: search · 34 s · $0.0123". */
+/* Adds a line about a running task: "bill-1 · round 2: search · 34 s · 0.0123 USD". */
 static void add_running(GString *text, const AcrBatchRunning *running, bool with_cost)
 {
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
@@ -127,7 +127,7 @@ static void add_running(GString *text, const AcrBatchRunning *running, bool with
     g_string_append_printf(text, "%s" ACR_WORDS_BETWEEN "%s", id, doing);
     gint64 microusd = MAX(spent->cost_microusd, spent->charged_microusd);
     if (with_cost && acr_doing_has_begun(&running->run.doing) && microusd > 0)
-        g_string_append_printf(text, ACR_WORDS_BETWEEN "$%.4f", (double)microusd / 1e6);
+        g_string_append_printf(text, ACR_WORDS_BETWEEN "%.4f USD", (double)microusd / 1e6);
 }
 
 static void add_all_running(GString *text, const AcrBatchState *state, const char *before)
@@ -180,7 +180,7 @@ static void add_spent(GString *text, const AcrBatchState *state)
     g_autofree char *used = acr_spent_text(spent, NULL, ", ");
     g_string_append_printf(text, "\nspent: %s", used);
     if (ceiling > 0)
-        g_string_append_printf(text, " (%.0f%% of $%.2f)",
+        g_string_append_printf(text, " (%.0f%% of %.2f USD)",
                                (double)spent->charged_microusd * 100 / (double)ceiling,
                                (double)ceiling / 1e6);
 }
@@ -292,6 +292,7 @@ AcrJson *acr_watched_to_json(const AcrBatchState *state)
         ACR_BOOL("finished", acr_batch_state_is_finished(state)), ACR_INT("total", state->total),
         ACR_INT("ended", state->n_ended), ACR_JSON("by_status", acr_json_copy(state->by_status)),
         ACR_JSON("by_verdict", acr_json_copy(state->by_verdict)),
+        ACR_JSON("by_outcome", acr_json_copy(state->by_outcome)),
         ACR_JSON("by_error_class", acr_json_copy(state->by_error_class)), NULL);
     set_or_null(json, "ms", state->begun_ms ? MAX(acr_now_ms() - state->begun_ms, 0) : -1);
     acr_json_set(json, "spent", acr_spent_to_json(&state->spent));

@@ -173,9 +173,9 @@ def test_predictions_of_several_models_have_one_report(host: Host, folder: Path)
     lines(folder / "dataset.jsonl", [ROW, ROW | {"instance_id": "c__d-2"}])
     other = {"instance_id": "c__d-2", "model_name_or_path": "a", "model_patch": ""}
     lines(folder / "preds.jsonl", [PREDICTION | {"model_patch": ""}, other])
-    result = grade(host, folder).check()
-    assert "predictions of 2 models: the report is named after the model of the first\n" in result.err
+    assert "of 2 models: the report is named after the model of the first\n" in grade(host, folder).check().err
     assert json.loads((folder / "out" / f"m__x.{RUN}.json").read_text())["empty_patch_ids"] == ["a__b-1", "c__d-2"]
+    assert f",a+{PREDICTION['model_name_or_path']}," in host.run("report", folder / "out", "-f", "csv").check().out
 
 
 def test_an_object_holds_patches_by_id(host: Host, folder: Path) -> None:

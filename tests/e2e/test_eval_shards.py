@@ -167,6 +167,8 @@ def test_shards_come_to_what_one_process_does(evaluation: Evaluation) -> None:
     assert evaluation.merge().check().out == result.out
     grades = json.loads(evaluation.host.run("report", str(evaluation.out), "--json").check().stdout)["tasks"]
     assert [row["task"] for row in grades] == [f"a__b-{n}" for n in range(1, 7)]
+    table = evaluation.host.run("report", str(evaluation.out), "-f", "csv").check().out
+    assert table.count(",own/project,") == 5 and ",m1+m2+m3+m4+m5," in table
 
 
 def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evaluation) -> None:

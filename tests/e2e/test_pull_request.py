@@ -53,7 +53,7 @@ Fixes {ISSUE_URL}
 
 </details>
 
-Written by `acr-host` with recorded answers: 6 model calls, 0.0000 USD. A person should review it.
+Written by `acr-host` with recorded answers: 6 model calls, 0 USD. A person should review it.
 """
 FILES = {
     "app.py": "def half(n):\n    return n // 3\n",

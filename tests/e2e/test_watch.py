@@ -76,14 +76,15 @@ def test_a_batch_at_work_and_then_killed(
     assert (state["total"], state["ended"]) == (3, 2)
     assert state["by_status"] == {"patch": 1, "failed": 1} and state["by_error_class"] == {"environment": 1}
     assert state["by_verdict"] == {"unverified": 1, "none": 1}
+    assert state["by_outcome"] == {"unverified": 1, "failed": 1}
     [task] = state["running"]
     assert (task["task"], task["stage"], task["number"], task["calls"]) == ("bill-3", "analyse", 2, ANALYSE_2)
     assert state["ceiling"]["cost_microusd"] == 500_000_000 and state["spent"]["calls"] == CALLS + ANALYSE_2
     assert state["left"]["ms"] > 0
     text = host.run("watch", out, "--once").check().out
     assert re.match(r"2 of 3 tasks, 1 failed, 1 with a patch, about \d+ s to go\n", text)
-    assert f"process {at_work.pid} is running\n" in text and "% of $500.00)" in text
-    doing = r"^runs: bill-3 · round 2: analyse(?: · waiting for an answer)? · \d+ s · \$\d\.\d{4}$"
+    assert f"process {at_work.pid} is running\n" in text and "% of 500.00 USD)" in text
+    doing = r"^runs: bill-3 · round 2: analyse(?: · waiting for an answer)? · \d+ s · \d\.\d{4} USD$"
     assert re.search(doing, text, re.MULTILINE)
     watching = host.start("watch", out)
     until(lambda: bool(watching.stderr and os.read(watching.stderr.fileno(), 65536)))
@@ -145,7 +146,7 @@ def test_dated_lines_of_a_run_and_its_end(
     total, spent = read_json(out / "cost.json")["total"], now(host, out)["spent"]
     assert total["unanswered_microusd"] > 0, "the interrupted call counts as its maximum"
     assert (spent["calls"], spent["charged_microusd"]) == (total["calls"], total["charged_microusd"])
-    assert f"${spent['charged_microusd'] / 1e6:.4f}" in host.run("watch", out, "--once").check().out
+    assert f"{spent['charged_microusd'] / 1e6:.4f} USD" in host.run("watch", out, "--once").check().out
     assert not (out / "live.json").exists(), "what has ended in order leaves no note"
     resumed = host.run(*command, env=server.environment).check()
     assert resumed.out.startswith("diff --git ")

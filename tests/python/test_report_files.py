@@ -183,6 +183,25 @@ def test_tasks_of_a_killed_batch_are_unfinished() -> None:
     assert "no patch" not in told[b"html"] and "4 tasks: 2 unverified, 2 unfinished" in told[b"html"]
 
 
+def test_a_batch_shows_what_patches_change_or_why_there_is_none() -> None:
+    rows: list[dict[str, Any]] = [
+        {"verdict": "verified", "status": "APPLICABLE_PATCH", "patch": diff_of("a\n", "b\nc\n")},
+        {"verdict": "none", "status": "NO_PATCH"},
+    ]
+    summary = {"tasks": [{"instance_id": "t2", "status": "failed", "error_class": "usage"}]}
+    graded = {"instances": {"t3": {"seconds": 1, "repo": "own/project"}}}
+    found = {f"t{n}/result.json": json.dumps(row) for n, row in enumerate(rows)}
+    found |= {"summary.json": json.dumps(summary), "run/summary.json": "", "r.json": json.dumps(graded)}
+    found["t3/patch.diff"] = diff_of("a\n", "b\n")
+    fields = [part for name, text in found.items() for part in (name.encode(), text.encode())]
+    for form in (b"html", b"live"):
+        page = service.tasks(pack([form, b"0", b"0", b"6", *fields])).decode()
+        assert all(f">{cell}</td>" in page for cell in ("+2\xa0-1", "the model wrote no edit", "+1\xa0-1", "usage"))
+        assert "4 tasks: " in page and "; 0 USD" in page and ">error</button>" not in page
+    assert 'id="running" hidden=""' in page
+    assert b"\r\nt3,own/project," in service.tasks(pack([b"csv", b"0", b"0", b"6", *fields]))
+
+
 def test_two_runs_stand_side_by_side() -> None:
     runs = [{"result.json": json.dumps({"verdict": verdict}).encode(), "patch.diff": b"", "(folder)": folder}
             for verdict, folder in (("verified", b"/a"), ("refused", b"/b"))]  # fmt: skip

@@ -52,7 +52,7 @@ class Task:
     spent: dict[str, Any] = field(default_factory=dict)  # tokens and costs, as in cost.json
     attempts: int = 0
     repo: str = ""
-    patch_lines: int = 0  # lines that its patch adds or removes
+    changed: tuple[int, int] = (0, 0)  # lines that its patch adds and removes
     run_seconds: float = 0
     grade_seconds: float = 0
     setups: dict[str, float] = field(default_factory=dict)  # seconds to prepare the places of its run and its grading
@@ -81,7 +81,7 @@ class Task:
             return line_of(self.audited.get("why"), 1000)
         if self.grade not in ("resolved", "unresolved", "error"):
             told = {"empty_patch": "there is no patch", "unfinished": "the run has no result yet"}
-            return self.run_why or told.get(self.outcome, "")
+            return self.run_why or told.get(self.outcome, self.failure)
         told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error", "no_tests")}
         dropped = self.graded.get("not_counted")
         row = {
@@ -99,6 +99,10 @@ class Task:
         return self.run_seconds + self.grade_seconds
 
     @property
+    def patch_lines(self) -> int:
+        return sum(self.changed)
+
+    @property
     def setup_seconds(self) -> float:
         return sum(self.setups.values())
 
@@ -113,7 +117,7 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
         task.run_why = line_of(error_of(found) or member(found, "why"), 1000) or task.run_why
         if task.verdict not in SCRIPT_VERDICTS:
             task.status = line_of(member(found, "status"), 60) or task.status
-        task.patch_lines = count_changed(member(found, "patch"))
+        task.changed = count_changed(member(found, "patch"))
     else:
         task.cost = number_of(member(found, "total", "cost_microusd"))
         task.calls = number_of(member(found, "total", "calls"))
@@ -148,6 +152,7 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task.spent = task.spent or (row["cost"] if isinstance(row.get("cost"), dict) else {})
     for name, row in instances.items() if isinstance(instances, dict) else ():
         task = _task(found, name)
+        task.repo = task.repo or line_of(member(row, "repo"), 300)
         task.grade_seconds = seconds_of(member(row, "seconds"))
         task.setups["grading"] = seconds_of(member(row, "setup_seconds"))
         task.failure = line_of(member(row, "failure"), 60) or task.failure
@@ -208,6 +213,8 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             _task(found, folder).page = data.decode("utf-8", "replace")
         elif inside == _LOG:
             _task(found, folder).log = data.decode("utf-8", "replace")
+        elif inside == layout.PATCH:  # of a graded prediction
+            _task(found, folder).changed = count_changed(data.decode("utf-8", "replace"))
         elif inside == layout.EVAL_REPORT:
             _take_report(_task(found, folder), data)
         elif inside == layout.VERDICT:
@@ -302,22 +309,22 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
     """`has_pages`: the pages of the tasks exist beside this page, unless a server shows it. Columns that would be
     empty for all tasks are left out."""
     status = {
-        task.name: status_words(task.status) if task.status.isupper() and task.status != "APPLICABLE_PATCH" else ""
+        task.name: f"+{task.changed[0]}\xa0-{task.changed[1]}" if any(task.changed)
+        else status_words(task.status) if task.status.isupper() and task.status != "APPLICABLE_PATCH" else ""
         for task in tasks
-    }
+    }  # fmt: skip
     columns: list[tuple[str, bool, Callable[[Task], Html]]] = [
         ("task", True, lambda task: tag("td", tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name,
                                         class_="name")),
         ("outcome", True, lambda task: tag("td", _words(task.outcome), class_=kind_of(task.outcome))),
         ("before", is_compared, lambda task: tag("td", _words(task.other), data_head="before")),
         ("verdict", _has_verdicts(tasks), lambda task: tag("td", VERDICTS.get(task.verdict, ""), data_head="verdict")),
-        ("patch", any(status.values()), lambda task: tag("td", status[task.name])),
+        ("patch", any(status.values()), lambda task: tag("td", status[task.name], data_key=sum(task.changed), data_head="patch")),
         ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
         ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n", data_head="calls")),
         ("time", True, lambda task: tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}")),
         ("set-up", any(task.setup_seconds >= 0.05 for task in tasks),
          lambda task: tag("td", f"{task.setup_seconds:.1f} s", class_="n", data_key=f"{task.setup_seconds:.1f}", data_head="set-up")),
-        ("error", any(task.failure for task in tasks), lambda task: tag("td", task.failure, data_head="error")),
         ("why", any(task.why for task in tasks), lambda task: tag("td", shortened(task.why, _MAX_WHY), class_="why")),
         ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why", data_head="failing tests")),
         ("log", has_pages and any(task.log for task in tasks),

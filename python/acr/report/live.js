@@ -2,8 +2,8 @@
 (() => {
   const state = document.getElementById("state"), body = document.getElementById("running").tBodies[0];
   const time = (ms) => `${Math.floor(ms / 60000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, "0")}`;
-  const usd = (micro) => `$${(micro / 1e6).toFixed(4)}`;
-  const counts = (of) => Object.entries(of).map(([word, n]) => `${n} ${word}`).join(", ");
+  const usd = (micro) => micro ? `${(micro / 1e6).toFixed(4)} USD` : "0 USD";
+  const counts = (of) => Object.entries(of).sort((a, b) => b[1] - a[1]).map(([word, n]) => `${n} ${word === "none" ? "no patch" : word}`).join(", ");
   const states = { waiting: "has not started", running: "is running", elsewhere: "is on another machine", over: "is finished",
     gone: "has ended and is not finished" };
   const heads = [...document.querySelectorAll("#running th")].map((head) => head.textContent);
@@ -15,13 +15,14 @@
   };
   const show = (now) => {
     const charged = Math.max(now.spent.cost_microusd, now.spent.charged_microusd), most = now.ceiling.cost_microusd;
-    const what = { run: "", batch: `: ${now.ended} of ${now.total} tasks`, grading: `: ${now.ended} of ${now.total} graded` };
+    const isOver = now.state === "over" && now.ended === now.total;
+    const what = { run: "", batch: isOver ? "" : `${now.ended} of ${now.total} tasks`, grading: `${now.ended} of ${now.total} graded` };
     const graded = now.graded.total && now.kind === "batch" ? `${now.graded.ended} of ${now.graded.total} graded, ${now.graded.resolved} resolved` : "";
-    const parts = [now.state + what[now.kind], counts(now.by_status), graded, counts(now.by_verdict),
-      counts(now.by_error_class), usd(charged) + (most ? ` of ${usd(most)}` : "")];
+    const parts = [what[now.kind], counts(now.by_outcome), graded, counts(now.by_error_class), usd(charged) + (most ? ` of ${usd(most)}` : "")];
     if (now.parts.length > 1) parts.push(...now.parts.map((part) => `${part.name} ${states[part.state]}`));
     if (now.left.ms !== null) parts.push(`about ${time(now.left.ms)} and ${usd(now.left.cost_microusd)} to go`);
-    state.textContent = parts.filter(Boolean).join("; ");
+    state.textContent = `${now.state}: ${parts.filter(Boolean).join("; ")}`;
+    body.parentElement.hidden = !now.running.length;
     body.replaceChildren(...now.running.map((task) => row([task.task, task.doing, time(task.ms), task.calls,
       usd(task.cost_microusd)])));
   };

@@ -74,7 +74,8 @@ def _hash(text: str) -> str:
 def _now() -> tuple[str, str, Html]:
     """The element in which live.js shows running tasks."""
     heads = join(tag("th", head, scope="col") for head in ("task", "stage", "time", "calls", "cost"))
-    running = tag("table", tag("caption", "tasks that run"), tag("thead", tag("tr", heads)), tag("tbody"), id="running")
+    top = tag("thead", tag("tr", heads))
+    running = tag("table", tag("caption", "tasks that run"), top, tag("tbody"), id="running", hidden="")
     return section("now", "Now", tag("p", "", id="state", role="status"), tag("div", running, class_="scroll"))
 
 

@@ -70,10 +70,10 @@ def parse(diff: str) -> list[FileDiff]:
     return files
 
 
-def count_changed(diff: object) -> int:
-    """How many lines a diff in foreign JSON adds or removes."""
+def count_changed(diff: object) -> tuple[int, int]:
+    """How many lines a diff, such as one in foreign JSON, adds and removes."""
     files = parse(text_of(diff, _MAX_DIFF))
-    return sum(file.count_lines(mark) for file in files for mark in "+-")
+    return sum(file.count_lines("+") for file in files), sum(file.count_lines("-") for file in files)
 
 
 @dataclass(frozen=True)

@@ -97,4 +97,4 @@ def count_of(count: int, noun: str) -> str:
 
 def usd(microusd: Any) -> str:
     """An amount as people write it."""
-    return f"{number_of(microusd) / 1e6:.4f} USD"
+    return f"{number_of(microusd) / 1e6:.4f} USD" if number_of(microusd) else "0 USD"

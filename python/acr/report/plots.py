@@ -18,7 +18,7 @@ def bars(label: str, rows: list[tuple[str, float, str]], kinds: Iterable[str] = 
         [
             name,
             tag("meter", value=round(value, 3), max=round(most, 3), aria_label=f"{label}: {name}", class_=kind),
-            written,
+            tag("span", written, class_="n"),
         ]
         for (name, value, written), kind in zip_longest(rows, kinds)
     ]

@@ -103,14 +103,14 @@ TEST("/loops/progress", words_of_a_line)
                  "attempt 2, try 2: patch"},
                 {TOLD(.kind = ACR_PROGRESS_TASK, .task = "a", .text = "patch", .ended = 1, .total = 3, .left_ms = 65000,
                       .left_microusd = 20000),
-                 ACR_SHOWN_LOGGED, "1/3 a: patch, about 1 min 5 s and $0.02 to go"},
+                 ACR_SHOWN_LOGGED, "1/3 a: patch, about 1 min 5 s and 0.02 USD to go"},
                 {TOLD(.kind = ACR_PROGRESS_TASK, .task = "a", .text = "patch", .ended = 2, .total = 3, .left_ms = 999),
                  ACR_SHOWN_LOGGED, "2/3 a: patch"},
                 {TOLD(.kind = ACR_PROGRESS_GRADED, .task = "a", .text = "error: why", .is_bad = true, .ended = 3,
                       .total = 3, .left_ms = -1),
                  ACR_SHOWN_ANYWHERE, "graded 3/3 a: error: why"},
                 {TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {5, 9, -1, 7}), ACR_SHOWN_NOWHERE,
-                 "5 calls, 9 tokens, $0.0000 charged"}};
+                 "5 calls, 9 tokens, 0.0000 USD charged"}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *words = acr_progress_words(&rows[i].event);
         g_assert_cmpstr(words, ==, rows[i].words);
