@@ -225,6 +225,7 @@ def test_a_run_has_the_command_that_applies_its_patch_and_words_for_codes() -> N
     ]
     page = service.run(pack([b"html", b"0", *files])).decode()
     assert "git -C &#x27;/my repo&#x27; apply /out/patch.diff" in page and ">Copy</button>" in page
+    assert '<span class="d" data-n="1  ">-a</span><span class="a" data-n="  1">+b</span>' in page
     assert "the model wrote no edit" in service.run(pack([b"text", b"0", *files])).decode()
     files[3] = json.dumps({"verdict": "refused"}).encode()
     assert "git -C" not in service.run(pack([b"html", b"0", *files])).decode(), "nobody should apply a refused patch"
@@ -233,3 +234,12 @@ def test_a_run_has_the_command_that_applies_its_patch_and_words_for_codes() -> N
 def test_an_experiment_is_told_in_words() -> None:
     """Its code is code."""
     assert str(run_page.experiment_words("`a` is 3")) == "<span><code>a</code> is 3</span>"
+    changed = ("the files are rewritten", "the files are rewritten, without the patch")
+    table = [{"experiment": "rewritten", "changed": what, "agrees": True} for what in changed]
+    ran = {"result": "passed", "exit": 0, "why": "the script exits with 0"}
+    found = {"result.json": {"verdict": "verified", "experiments": {"table": table}}, "meta.json": {"verb": "verify"}}
+    found |= {f"attempt_0/execution_{patch}_1.json": ran for patch in (0, 1)}
+    fields = [part for name, value in found.items() for part in (name.encode(), json.dumps(value).encode())]
+    page = service.run(pack([b"html", b"0", *fields])).decode()
+    assert "<td><span>rewritten</span></td>" in page and "<td><span>rewritten, without the patch</span></td>" in page
+    assert page.count("the script passes (exit code 0)") == 2 and "exits with 0" not in page

@@ -536,16 +536,9 @@ def batch_csv(tasks: list[Task], is_compared: bool, about: object) -> str:
     rows: list[list[object]] = [[*_HEAD, *(["before"] if is_compared else [])]]
     for task in tasks:
         spent = [number_of(task.spent.get(key)) for key in _AMOUNTS]
-        status = _STATUS_OF.get(task.verdict, task.verdict)
+        state = task.ended or _STATUS_OF.get(task.verdict, task.verdict) or task.outcome
         graded = {"": "", "resolved": "true"}.get("" if task.audited else task.grade, "false")
-        named = [
-            task.name,
-            task.repo,
-            task.ended or status or task.outcome,
-            task.verdict,
-            graded,
-            _why_with_tests(task),
-        ]
+        named = [task.name, task.repo, state, task.verdict, graded, _why_with_tests(task)]
         usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
         is_timed = task.run_seconds or task.ended not in ("", "unfinished")
         times = [f"{task.run_seconds:.3f}" if is_timed else "", f"{task.grade_seconds:.3f}"]

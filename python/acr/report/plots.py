@@ -15,13 +15,8 @@ def bars(label: str, rows: list[tuple[str, float, str]], kinds: Iterable[str] = 
     """A bar for each (name, value, value as written), in the colours of `kinds`."""
     most = max((value for _, value, _ in rows), default=0) or 1
     drawn: list[list[object]] = [
-        [
-            name,
-            tag("meter", value=round(value, 3), max=round(most, 3), aria_label=f"{label}: {name}", class_=kind),
-            tag("span", written, class_="n"),
-        ]
-        for (name, value, written), kind in zip_longest(rows, kinds)
-    ]
+        [name, tag("meter", value=round(value, 3), max=round(most, 3), aria_label=f"{label}: {name}", class_=kind),
+         tag("span", written, class_="n")] for (name, value, written), kind in zip_longest(rows, kinds)]  # fmt: skip
     return table(["", "", ""], drawn, label)
 
 

@@ -63,8 +63,9 @@ def _summary(run: Run) -> Html:
 def _execution(title: str, found: Execution) -> Html:
     ended = "no exit code" if found.exit is None else f"exit code {found.exit}"
     limit = f", stopped by the limit of {found.limit}" if found.limit else ""
+    why = "" if found.result == "passed" else found.why  # that it exits with 0
     return tag("div", tag("h3", title), tag("p", f"{RESULTS.get(found.result, found.result)} ({ended}{limit})"),
-               tag("p", found.why), pre(found.output, f"output {title}"))  # fmt: skip
+               tag("p", why) if why else "", pre(found.output, f"output {title}"))  # fmt: skip
 
 
 def _review(row: dict[str, Any]) -> Html:
@@ -90,9 +91,10 @@ def experiment_words(value: Any) -> Html:
 
 def _experiments(run: Run) -> list[Html]:
     """The table of the experiments: what each changed, the expected end, and the actual end."""
-    names = ("experiment", "changed", "expected", "happened")
-    rows = [[*(experiment_words(row.get(name)) for name in names), _agrees(row.get("agrees"))]
+    names, without = ("experiment", "changed", "expected", "happened"), ", without the patch"
+    made = [row | {"experiment": f"{line_of(row.get('experiment'))}{without * line_of(row.get('changed'), 600).endswith(without)}"}
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
+    rows = [[*(experiment_words(row.get(name)) for name in names), _agrees(row.get("agrees"))] for row in made]
     took = f", {seconds_of(member(run.experiments, 'seconds')):.1f} s"
     return [table([*names, "agrees"], rows, count_of(len(rows), "experiment") + took)] if rows else []
 
@@ -124,12 +126,18 @@ def _evidence(run: Run) -> Section:
 
 
 def _file_diff(file: FileDiff, left: list[int]) -> Html:
+    """The diff. The style sheet shows the numbers of a line before it, so that they are not copied with the text."""
     lines: list[Html] = []
+    width = max((len(str(max(hunk.old, hunk.new) + len(hunk.lines))) for hunk in file.hunks), default=1)
     for hunk in file.hunks:
         head = f"@@ line {hunk.old} -> {hunk.new} @@ {hunk.title}"
         lines.append(tag("span", head, class_="h"))
+        at = [hunk.old, hunk.new]
         for line in hunk.lines[: max(left[0], 0)]:
-            lines.append(tag("span", line, class_=_MARKS.get(line[:1])))
+            sides = [line[:1] in marks for marks in (" -", " +")]
+            numbers = " ".join(f"{number if is_in else '':>{width}}" for number, is_in in zip(at, sides))
+            lines.append(tag("span", line, class_=_MARKS.get(line[:1]), data_n=numbers))
+            at = [number + is_in for number, is_in in zip(at, sides)]
         left[0] -= len(hunk.lines)
     return join([tag("h3", file.path), tag("pre", *lines, class_="diff", tabindex="0", role="region",
                                            aria_label=f"diff of {file.path[:200]}")])  # fmt: skip
@@ -258,9 +266,8 @@ def _stages(run: Run) -> Section:
 
 def _step(step: Step, number: int, left: list[int], judged: str) -> Html:
     what, comma, rest = step.title.partition(",")
-    head = f"{number} {stage_words(what)}{comma}{rest}{judged}" + (
-        f", {step.wall_ms / 1000:.1f} s" if step.wall_ms else ""
-    )
+    took = f", {step.wall_ms / 1000:.1f} s" if step.wall_ms else ""
+    head = f"{number} {stage_words(what)}{comma}{rest}{judged}{took}"
     parts: list[object] = []
     for who, text in step.parts:
         left[0] -= len(text)
@@ -294,9 +301,8 @@ def _conversation(run: Run) -> Section:
 def render_run(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
     history = ", with searches of the git history" if run.has_history else ""
-    where = tag(
-        "p", f"{run.name}, {f'commit {run.commit}' if run.commit else 'the working tree'}{history}", class_="soft"
-    )
+    commit = f"commit {run.commit}" if run.commit else "the working tree"
+    where = tag("p", f"{run.name}, {commit}{history}", class_="soft")
     sections = [
         _patch(run),
         section("issue", "Issue", where, pre(run.issue, "the issue")),
