@@ -240,8 +240,6 @@ def _no_json(needed: str = "") -> HostError:
 
 def _result(data: dict[str, Any]) -> RunResult:
     patch, why, folder = data.get("patch"), data.get("why"), data.get("folder")
-    if why is None and data.get("error"):
-        why = data["error"]["message"]
     return RunResult(
         verdict=data["verdict"],
         why=None if why is None else _decoded_text(why),

@@ -64,7 +64,7 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 {
     AcrJson *json =
         acr_json_of(ACR_STRING("verdict", acr_verdict_name(result->verdict)),
-                    ACR_STRING("why", result->found.why),
+                    ACR_STRING("why", result->found.why ? result->found.why : result->error),
                     ACR_STRING("status", acr_extract_status_name(result->found.status)),
                     ACR_JSON("patch", result->found.diff ? acr_json_new_gbytes(result->found.diff)
                                                          : acr_json_new_null()),
@@ -122,8 +122,10 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
         return false;
     const AcrJson *ended = acr_json_get(json, "error"),
                   *experiments = acr_json_get(json, "experiments");
+    const char *why = acr_json_get_string(json, "why"),
+               *message = acr_json_get_string(ended, "message");
     *out = (AcrRunResult){
-        .found = {.why = g_strdup(acr_json_get_string(json, "why")),
+        .found = {.why = g_strcmp0(why, message) == 0 ? NULL : g_strdup(why), /* of the verdict */
                   .status = (AcrExtractStatus)status,
                   .proof = (AcrProof)proof,
                   .diff = acr_json_get_bytes(json, "patch"),
@@ -134,7 +136,7 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
         .is_reproduction = acr_json_get(json, "script") != NULL,
         .exit_code = (int)acr_json_get_int(json, "exit", 0),
         .tag = g_strdup(acr_json_get_string(json, "tag")),
-        .error = g_strdup(acr_json_get_string(ended, "message")),
+        .error = g_strdup(message),
         .error_class = g_strdup(acr_json_get_string(ended, "class")),
     };
     acr_cost_sum_from_json(acr_json_get(json, "cost"), &out->cost);

@@ -21,8 +21,8 @@
 #define DAY_S (24 * 60 * 60)
 
 typedef struct {
-    char *path, *title, *why; /* `why`: what stopped an unfinished run, or why its result cannot be
-                               * read; NULL if not known */
+    char *path, *title, *why; /* `why`: the reason for the verdict, what stopped an unfinished run,
+                               * or why the result cannot be read; NULL if not known */
     AcrJson *meta, *result;   /* `result` is NULL if the run is not finished */
     const char *state;        /* "running", "finished", "unfinished" */
     gint64 changed_s;         /* when `state` last changed, in seconds since 1970 */
@@ -98,9 +98,10 @@ static Run *read_run(const char *path, const char *repo)
     g_autoptr(GError) error = NULL;
     run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, &error) : NULL;
     run->state = is_over ? "finished" : is_running ? "running" : "unfinished";
-    run->why = error                   ? g_strdup(error->message)
-               : is_over || is_running ? NULL
-                                       : acr_batch_stop_of(&folder);
+    run->why = error        ? g_strdup(error->message)
+               : is_over    ? g_strdup(acr_json_get_string(run->result, "why"))
+               : is_running ? NULL
+                            : acr_batch_stop_of(&folder);
     run->meta = g_steal_pointer(&folder.meta);
     run->changed_s = status.st_mtime;
     return run;

@@ -101,6 +101,12 @@ def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None
     )
     (row,) = state.rows()
     assert (row["state"], row["verdict"]) == ("unfinished", None)
+    kept = json.loads((Path(row["folder"]) / "result.json").read_text())
+    assert kept["why"] == kept["error"]["message"] and row["why"] in kept["why"]
+    shown = state("report", row["folder"], "-f", "text").check().out
+    assert shown.count(kept["why"]) == 1, "reports say it once"
+    failed = json.loads(state("run", "--issue", "none.md", "--model", "script:x", "--json").check(2).stdout)
+    assert "none.md" in failed["why"] == failed["error"]["message"]
     assert (
         row["why"] == "--max-time reached"
         and "\n    stopped: --max-time reached\n" in state("runs", "-n", 1).check().out

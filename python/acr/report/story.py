@@ -290,6 +290,8 @@ def _selected(files: dict[str, bytes]) -> tuple[int, int] | None:
 def run_of(files: dict[str, bytes]) -> Run:
     """The story of a run folder, from its files by name."""
     result, meta = load(files.get(layout.RESULT)), load(files.get(layout.META))
+    if error_of(result) and error_of(result) == member(result, "why"):
+        result |= {"why": None}  # it is shown once, as the error
     chosen = load(files.get(layout.SELECTED))
     options = member(meta, "options")
     models = member(options, "model")
