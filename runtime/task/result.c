@@ -9,9 +9,8 @@
 void acr_run_result_clear(AcrRunResult *result)
 {
     acr_outcome_clear(&result->found);
-    g_clear_pointer(&result->error, g_free);
-    g_clear_pointer(&result->tag, g_free);
-    g_clear_pointer(&result->error_class, g_free);
+    ACR_FREE(result->error, result->tag, result->error_class);
+    result->error = result->tag = result->error_class = NULL;
 }
 
 const char *acr_verdict_name(AcrVerdict verdict)
