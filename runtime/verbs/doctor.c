@@ -114,7 +114,9 @@ static void check_sandbox(Doctor *doctor)
     AcrSandboxOptions options =
         acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, top, NULL);
     g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
-    bool works = sandbox && try_sandbox(sandbox, &error);
+    bool works = sandbox && try_sandbox(sandbox, &error) &&
+                 (!doctor->spec->python || doctor->spec->image ||
+                  acr_task_check_python(acr_sandbox_python(sandbox, NULL), top, &error));
     /* in a checkout, the Python that a run would use, for which the project's files matter */
     g_autoptr(AcrSnapshot) files = top ? acr_snapshot_of_worktree(here, NULL) : NULL;
     options.snapshot = files;

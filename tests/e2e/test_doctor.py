@@ -64,6 +64,8 @@ def test_a_machine_that_can_do_the_main_job(run_host: RunHost) -> None:
     assert all(found[name]["state"] == "ok" for name in ("prompts", "python", "worker"))
     for row in found.values():
         assert (row["remedy"] is None) == (row["state"] == "ok"), row
+    wrong = rows(run_host("doctor", "--python", "/bin/true", "--json").check())["sandbox"]
+    assert found["sandbox"]["state"] != "ok" or "'/bin/true' is not a Python interpreter" in wrong["found"]
     lines = run_host("doctor").check().out.splitlines()
     assert [line.split()[0] for line in lines] == [row["state"] for row in found.values()]
 
