@@ -34,6 +34,7 @@ typedef struct {
     guint count;  /* number of candidates that make the same change, including this candidate */
     /* owned; the model's reason for each vote for this candidate; NULL if there is none */
     AcrJson *votes;
+    bool is_vote_unread; /* the model's answer in a vote on this candidate could not be read */
     /* owned; why the results of validation and tests prove nothing; otherwise NULL */
     char *doubt;
 } AcrCandidate;

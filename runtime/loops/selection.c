@@ -266,10 +266,13 @@ static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
 }
 
 /* Returns a string made from a candidate's results in all runs, to compare candidates; owned. The
- * string omits how many tests ran before a timeout, because this depends on the machine. */
+ * string omits how many tests ran before a timeout, because this depends on the machine. NULL if
+ * nothing ran with the candidate. */
 static char *behaviour(const AcrCandidate *candidate)
 {
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
+    if (acr_json_size(candidate->scripts) == 0 && !candidate->examples && !candidate->tests)
+        return NULL;
     g_autofree char *scripts = acr_json_print(candidate->scripts);
     GString *text = g_string_new(scripts);
     g_string_append(text, candidate->examples ? candidate->examples : "");
@@ -485,6 +488,9 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
         by = g_strdup_printf(
             "the model chose this patch %zu times, and the next best patch %zu times",
             acr_json_size(best->votes), acr_json_size(rival->votes));
+    else if (best->is_vote_unread)
+        by = g_strdup("the answer of the agent 'select' could not be read, so the first of several "
+                      "equal patches was chosen");
     else
         by = g_strdup_printf("the chosen patch is the %s of several equal patches",
                              acr_proof_is_against(best->proof) ? "last" : "first");

@@ -86,7 +86,12 @@ static AcrStep vote(AcrAttemptWork *work, const GPtrArray *order, guint number, 
         }
         acr_agent_tell(conversation, work->run->prompts, ACR_PROMPT_SELECT_RETRY, "problem",
                        problem, NULL);
+        if (i + 1 == ANSWER_TRIES)
+            acr_loops_note(work->run, "the answer of the agent 'select' cannot be read: %s",
+                           problem);
     }
+    for (guint i = 0; i < order->len; i++)
+        ((AcrCandidate *)order->pdata[i])->is_vote_unread = true;
     return ACR_STEP_NOT_DONE;
 }
 

@@ -28,6 +28,7 @@ from verifying import (
     case,
     check_repeated,
     guard,
+    line,
     need_bubblewrap,
     patch,
     review,
@@ -109,6 +110,16 @@ def test_equals_are_put_to_the_vote(case: Case) -> None:
     case.run(lines, "--samples", 2).check()
     assert len(case.asked("select")) == 3 and "the model chose this patch" in case.selected()["choice"]
     check_repeated(case, len(journal_of(case.out)) // 2)
+
+
+def test_a_vote_that_cannot_be_read_is_told(case: Case) -> None:
+    """Nothing ran, so nothing is known about how the patches behave."""
+    lines = [guard("no"), *search(), patch(OTHER), patch(), *[line("select", '{"patch": 2}')] * 2]
+    result = case.run(lines, "--samples", 2, "-v").check()
+    assert "the answer of the agent 'select' cannot be read: \"choice\" is not a number from 1 to 2" in result.err
+    why = "the answer of the agent 'select' could not be read, so the first of several equal patches was chosen"
+    assert case.selected()["choice"] == f"chosen from 2 candidates: {why}"
+    assert table(case, "same_behaviour") == [0, 0]
 
 
 def test_an_answer_of_before_is_not_judged_again(case: Case) -> None:

@@ -195,7 +195,7 @@ def _comparison(one: dict[str, Any]) -> list[object]:
     ran, free, votes = rows_of(one.get("reproducers"), 200), one.get("no_regressions"), one.get("votes")
     passed = sum(each.get("result") == "passed" for each in ran)
     return [line_of(one.get("proof"), 20) or "-", "not known" if free is None else "none" if free else "some",
-            f"{passed} of {len(ran)}" if ran else "-", number_of(one.get("same_behaviour")),
+            f"{passed} of {len(ran)}" if ran else "-", number_of(one.get("same_behaviour")) or "-",
             number_of(one.get("same_change")), len(votes) if isinstance(votes, list) else 0]  # fmt: skip
 
 
