@@ -519,6 +519,7 @@ static void http_facts(AcrModel *model, AcrModelFacts *out)
         .key = endpoint->key ? (endpoint->key_variable ? endpoint->key_variable : "option") : NULL,
         .price = acr_spend_price(&self->spend, self->service),
         .has_price = self->spend.has_price,
+        .nearest = self->spend.nearest,
         .is_free = self->spend.is_free,
         .calls_tools = endpoint->is_own && endpoint->provider->calls_tools,
     };

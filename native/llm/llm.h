@@ -179,6 +179,7 @@ typedef struct {
     const char *missing_key; /* how to set the key that is missing (may_lack_key); NULL: none is */
     AcrPrice price;          /* price at which calls are charged */
     bool has_price;          /* false if the price is unknown; `price` is then an assumption */
+    const char *nearest;     /* then a name of known price that is near to the model's, or NULL */
     bool is_free;            /* calls cost nothing */
     /* calls go to the provider's own server, and its models are trained to call tools */
     bool calls_tools;

@@ -35,6 +35,7 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
         return;
     spend->has_price = acr_prices_find(options->prices, name, &spend->price);
     acr_prices_highest(options->prices, &spend->highest);
+    spend->nearest = spend->has_price ? NULL : acr_prices_nearest(options->prices, name);
     spend->assumed = spend->has_price ? spend->price : spend->highest;
     if (spend->has_price)
         spend->lowest = spend->price;
@@ -57,12 +58,14 @@ static char *free_hint(const AcrSpend *spend)
 char *acr_spend_remark(const AcrSpend *spend, const char *name)
 {
     g_autofree char *hint = free_hint(spend);
+    const char *near = spend->nearest;
     if (spend->highest.base.input <= 0 || spend->has_price || spend->is_free)
         return NULL;
-    return g_strdup_printf(
-        "the price of model '%s' is not known: its tokens are charged at the highest known price, "
-        "unless the server states the cost (--prices FILE sets the price)%s",
-        name, hint);
+    return g_strdup_printf("the price of model '%s' is not known%s%s%s: its tokens are charged at "
+                           "the highest known price, "
+                           "unless the server states the cost (--prices FILE sets the price)%s",
+                           name, near ? " (did you mean '" : "", near ? near : "",
+                           near ? "'?)" : "", hint);
 }
 
 bool acr_spend_add_service(AcrSpend *spend, AcrService service)

@@ -9,6 +9,8 @@
 typedef struct {
     AcrBudget *budget; /* borrowed; NULL: none */
     bool has_price;
+    const char
+        *nearest;     /* a name of known price that is near to the model's; NULL if there is none */
     AcrPrice price;   /* the model's price, for reports; unset unless has_price */
     AcrPrice assumed; /* the price used for reservations if the model's price is unknown */
     /* lowest and highest price to check the cost that a server states; unset if no prices are

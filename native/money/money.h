@@ -115,6 +115,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
 const char *acr_prices_date(const AcrPrices *prices);
 /* Finds the prices of the model "PROVIDER/NAME"; returns false if they are unknown. */
 bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
+/* Returns the built-in name that is nearest to a model's name; borrowed; NULL if there is none. */
+const char *acr_prices_nearest(const AcrPrices *prices, const char *model);
 /* Finds the highest price of each kind of token in the built-in table, which is assumed for unknown
  * models. */
 void acr_prices_highest(const AcrPrices *prices, AcrPrice *out);

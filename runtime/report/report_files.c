@@ -311,8 +311,9 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
     g_auto(AcrFolder) folder = {0};
     if (runs->len && acr_folder_read(runs->pdata[0], &folder, NULL))
         meta = acr_folder_read_json(&folder, ACR_FILE_META, NULL);
-    const AcrJson *models = meta ? acr_json_get(acr_json_get(meta, "options"), "model")
-                                 : acr_json_get(graded, "model_names");
+    const AcrJson *options = acr_json_get(meta, "options"),
+                  *models =
+                      meta ? acr_json_get(options, "model") : acr_json_get(graded, "model_names");
     models = models ? models : acr_json_get(graded, "models"); /* of an earlier version */
     const AcrJson *const sources[] = {summary, graded, run};
     const char *dataset = NULL;
@@ -320,6 +321,7 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
         dataset = acr_json_get_string(sources[i], "dataset");
     if (models)
         acr_json_set(about, "models", acr_json_copy(models));
+    acr_json_set_string(about, "tag", acr_json_get_string(options, "tag"));
     if (meta)
         acr_json_set_bool(about, "search_history",
                           acr_json_get_bool(meta, "search_history", false));

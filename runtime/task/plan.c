@@ -82,6 +82,7 @@ static bool add_model(const Plan *plan, AcrJson *list, const char *name, const c
     AcrJson *json = acr_json_of(ACR_STRING("model", name), ACR_STRING("use", use),
                                 ACR_STRING("address", facts.address), ACR_STRING("key", facts.key),
                                 ACR_STRING("missing_key", facts.missing_key),
+                                ACR_STRING("nearest", facts.nearest),
                                 ACR_STRING("price", facts.is_free     ? "free"
                                                     : facts.has_price ? "known"
                                                                       : "assumed"),

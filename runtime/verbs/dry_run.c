@@ -25,17 +25,19 @@ static void add_model(GString *text, const AcrJson *model)
 {
     const char *price = acr_json_get_string(model, "price"),
                *address = acr_json_get_string(model, "address"),
-               *key = acr_json_get_string(model, "key");
+               *key = acr_json_get_string(model, "key"),
+               *near = acr_json_get_string(model, "nearest");
+    g_autofree char *mean = near ? g_strdup_printf("; did you mean '%s'?", near) : g_strdup("");
     g_autofree char *rate =
         strcmp(price, "free") == 0
             ? g_strdup("free")
-            : g_strdup_printf(
-                  "%g USD per million tokens in, %g USD out%s",
-                  acr_json_get_double(model, "usd_per_million_in", 0),
-                  acr_json_get_double(model, "usd_per_million_out", 0),
-                  strcmp(price, "known") == 0
-                      ? ""
-                      : " (its price is not known; the highest known price is charged)");
+            : g_strdup_printf("%g USD per million tokens in, %g USD out%s%s",
+                              acr_json_get_double(model, "usd_per_million_in", 0),
+                              acr_json_get_double(model, "usd_per_million_out", 0),
+                              strcmp(price, "known") == 0
+                                  ? ""
+                                  : " (its price is not known; the highest known price is charged)",
+                              mean);
     put_row(text, "model", "%s (%s)%s%s%s%s; %s", acr_json_get_string(model, "model"),
             acr_json_get_string(model, "use"), address ? " at " : "", address ? address : "",
             key       ? ", key from "

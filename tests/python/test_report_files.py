@@ -144,13 +144,13 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
         "0 gained, 0 lost, 0 in both, 0 in neither (McNemar's exact p = 1); 0 tasks compared, 3 graded only here, "
         "0 only there\n0 tasks changed: too few to tell a difference from noise (p < 0.05)\n"
     )
-    about = json.dumps({"models": ["a/b"], "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
+    about = json.dumps({"models": ["a/b"], "tag": "mine", "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
     long = f"test_old[{300 * 'x'}]"
     status = {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}, "PASS_TO_PASS": {"failure": [long]}}
     failing = {"t0": {"tests_status": status}}
     more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]
     page = service.tasks(pack([b"html", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
-    assert "<h1>3 tasks, 1 resolved: a/b, tasks.jsonl, 2024-05-31</h1>" in page
+    assert "<h1>3 tasks, 1 resolved: a/b, tag mine, tasks.jsonl, 2024-05-31</h1>" in page
     assert '<td class="n" data-head="unresolved">1</td>' in page  # verdicts by grades
     text = service.tasks(pack([b"text", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
     why = f"tests fail: test_0, test_1, test_2 and 2 more; broken: {re.escape(long)}\n"  # whole names

@@ -398,7 +398,14 @@ def _about(about: object) -> str:
     listed = ", ".join(line_of(each, 200) for each in models[:20]) if isinstance(models, list) else ""
     history = "with searches of the git history" if member(about, "search_history") is True else ""
     run_id = line_of(member(about, "run_id"), 200)
-    parts = [listed, history, line_of(member(about, "dataset"), 300), run_id and f"run {run_id}"]
+    tag_of = line_of(member(about, "tag"), 200)
+    parts = [
+        listed,
+        tag_of and f"tag {tag_of}",
+        history,
+        line_of(member(about, "dataset"), 300),
+        run_id and f"run {run_id}",
+    ]
     return ", ".join(filter(None, [*parts, line_of(member(about, "date"), 30)]))
 
 
