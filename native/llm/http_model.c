@@ -102,7 +102,7 @@ static bool is_time_over(const HttpModel *self)
 
 static bool fail_too_late(const HttpModel *self, AcrFailure *failure)
 {
-    g_autofree char *message = g_strconcat(acr_budget_deadline_name(self->spend.budget),
+    g_autofree char *message = g_strconcat("limit ", acr_budget_deadline_name(self->spend.budget),
                                            " reached; rerun with a higher limit to continue", NULL);
     return acr_fail(failure, ACR_LLM_ERROR_CEILING, message);
 }

@@ -137,7 +137,8 @@ static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GErr
     AcrLedgerSum spent, reserved, whole = acr_ledger_whole(ledger);
     acr_ledger_sums(ledger, &spent, &reserved);
     bool is_money = ceiling->pico >= 0 && amount->pico > acr_ledger_left(ledger).pico,
-         is_task = strcmp(scope, ACR_SCOPE_TASK) == 0;
+         is_task = strcmp(scope, ACR_SCOPE_TASK) == 0,
+         is_held = (is_money ? reserved.pico : reserved.tokens) > 0;
     g_autofree char *asked = amount_text(is_money ? amount->pico : amount->tokens, is_money),
                     *most = amount_text(is_money ? ceiling->pico : ceiling->tokens, is_money),
                     *used = amount_text(narrow_sum(is_money ? spent.pico : spent.tokens), is_money),
@@ -145,18 +146,20 @@ static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GErr
                                         is_money),
                     *lost = amount_text(narrow_sum(is_money ? whole.pico : whole.tokens), is_money),
                     *part = (is_money ? whole.pico : whole.tokens) > 0
-                                ? g_strdup_printf(", %s of it for calls that were interrupted or "
-                                                  "whose cost is unknown",
-                                                  lost)
+                                ? g_strdup_printf(
+                                      " (%s of it for calls that were cut off or of unknown "
+                                      "cost)",
+                                      lost)
                                 : g_strdup("");
     return acr_set_error(
         error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-        "%s of the %s reached: the next call could %s up to %s (limit %s; %s spent%s, "
-        "%s reserved for calls in flight)",
+        "limit %s of the %s reached: %s of %s spent%s%s%s%s, and the next call could "
+        "%s up to %s; raise the limit, or set --max-answer-tokens",
         is_money  ? (is_task ? "--task-max-cost" : "--max-cost")
         : is_task ? "--task-max-tokens"
                   : "--max-tokens-total",
-        scope, is_money ? "cost" : "take", asked, most, used, part, held);
+        scope, used, most, part, is_held ? ", " : "", is_held ? held : "",
+        is_held ? " reserved for other calls" : "", is_money ? "cost" : "take", asked);
 }
 
 gint64 acr_budget_left_ms(const AcrBudget *budget)
@@ -170,7 +173,7 @@ bool acr_budget_is_in_time(const AcrBudget *budget, GError **error)
     if (!budget->deadline_us || g_get_monotonic_time() < budget->deadline_us)
         return true;
     return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-                         "%s reached; rerun with a higher limit to continue",
+                         "limit %s reached; rerun with a higher limit to continue",
                          acr_budget_deadline_name(budget));
 }
 

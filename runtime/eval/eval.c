@@ -51,7 +51,7 @@ static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const Acr
                                         graded->doubt        ? ", not believed"
                                         : graded->ungradable ? ", cannot be graded on this machine"
                                                              : "",
-                                        why ? ": " : "", is_known ? "the same reason" : why, NULL);
+                                        why ? ": " : "", is_known ? "(as above)" : why, NULL);
     eval->resolved += class ? strcmp(class, "sound") == 0 : graded->grade == ACR_GRADE_RESOLVED;
     acr_progress_tell(&eval->note.progress,
                       (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,

@@ -346,7 +346,7 @@ static void doubt(Work *work, AcrGraded *out)
     if (is_seen && !is_late(work))
         return;
     g_free(out->doubt);
-    out->doubt = is_seen ? g_strdup("--max-time reached while the tests were repeated")
+    out->doubt = is_seen ? g_strdup("limit --max-time reached while the tests were repeated")
                          : g_strdup_printf("the tests could not be run again: %s", error->message);
     work->is_partial = true;
 }

@@ -16,7 +16,7 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
     bool available = false;
     g_autofree char *text = NULL;
     if (run->verify == ACR_VERIFY_NEVER) {
-        acr_step_unproved(work, "--verify=never was given");
+        acr_step_unproved(work, "verification was off (--verify=never)");
         return ACR_STEP_UNAVAILABLE;
     }
     if (!run->executor->open(run->executor->ctx, &available, &text, error))

@@ -136,10 +136,10 @@ static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GE
     g_auto(GStrv) lines = g_strsplit(output, "\n", -1);
     guint n = g_strv_length(lines);
     g_autofree char *last = g_strjoinv("\n", lines + (n > SHOWN_LINES ? n - SHOWN_LINES : 0));
-    g_set_error(
-        error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION,
-        "--validate '%s' cannot be run, with or without the patch; correct the command:\n%s",
-        trial->command, last);
+    g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION,
+                "the --validate command '%s' cannot be run, with or without the patch; correct the "
+                "command:\n%s",
+                trial->command, last);
     return ACR_STEP_FAILED;
 }
 

@@ -49,6 +49,6 @@ AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt)
 const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt)
 {
     if (acr_time_is_over(interrupt))
-        return "--max-time reached; rerun with a higher limit";
+        return "limit --max-time reached; rerun with a higher limit";
     return acr_exit_of(error, interrupt) == ACR_EXIT_INTERRUPTED ? "interrupted" : error->message;
 }

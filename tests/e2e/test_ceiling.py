@@ -183,7 +183,7 @@ def test_an_interrupted_call_counts_and_every_sum_says_so(host: Host, honest: Ho
     total = json.loads((out / "cost.json").read_text())["total"]
     assert (total["charged_microusd"], total["unanswered_microusd"]) == (charged, part)
     refused = host.run(*command, "--max-cost", usd(ledger.spent), env=server.environment).check(4)
-    assert f"spent, {part / 1e6:g} USD of it for calls that were interrupted" in refused.err
+    assert f"spent ({part / 1e6:g} USD of it for calls that were cut off" in refused.err
     server.stop()
     server._failures.clear()
     server.start()

@@ -492,7 +492,7 @@ def test_how_a_pull_may_end(host: Host, tmp_path: Path, pulling: bytes, code: in
         engine.close()
     lines = [line for line in result.check(code or 3).err.splitlines() if said in line]
     assert len(lines) == 1 and len(lines[0]) < 2000, result.told()
-    assert ("a__b-2: error: the same reason" in result.err) == (not code)
+    assert ("a__b-2: error: (as above)" in result.err) == (not code)
     assert engine.unknown == []
 
 

@@ -108,8 +108,8 @@ def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None
     failed = json.loads(state("run", "--issue", "none.md", "--model", "script:x", "--json").check(2).stdout)
     assert "none.md" in failed["why"] == failed["error"]["message"]
     assert (
-        row["why"] == "--max-time reached"
-        and "\n    stopped: --max-time reached\n" in state("runs", "-n", 1).check().out
+        row["why"] == "limit --max-time reached"
+        and "\n    stopped: limit --max-time reached\n" in state("runs", "-n", 1).check().out
     )
     state.fix("--tries", 1, "--max-time", "0.001").check(4)  # a run with other options is skipped
     state("pr").one_line(2, "there is no finished run of this repository")

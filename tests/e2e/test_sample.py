@@ -149,7 +149,7 @@ def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
     cost = result.pop("cost")
     assert result == {
         "verdict": "unverified",
-        "why": "--verify=never was given",
+        "why": "verification was off (--verify=never)",
         "status": "APPLICABLE_PATCH",
         "patch": (finished / "patch.diff").read_text("utf-8"),
         "proof": "none",
@@ -358,7 +358,7 @@ def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path
         f"place to change: {CHANGED} lines 55-70",
         "edit 1: ambiguous",
         "the edits apply",
-        "--verify=never was given",
+        "verification was off (--verify=never)",
     ):
         assert words in result.err
     assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes()

@@ -11,6 +11,7 @@ from host import SLOWNESS, Host, kill
 from hostile import TINY, journal_of, outcome
 from lying import USAGES, LyingServer
 from repos import make_repo
+from runs import read_json
 from test_ceiling import MODEL, PRICE, env_of, usd
 from test_selection import table, vote
 from verifying import (
@@ -110,6 +111,12 @@ def test_equals_are_put_to_the_vote(case: Case) -> None:
     case.run(lines, "--samples", 2).check()
     assert len(case.asked("select")) == 3 and "the model chose this patch" in case.selected()["choice"]
     check_repeated(case, len(journal_of(case.out)) // 2)
+
+
+def test_unusable_edits_are_told_before_the_end_of_the_script(case: Case) -> None:
+    case.run([guard("no"), *search(), patch(before="nowhere")]).check(1)
+    why = read_json(case.out / "result.json")["why"]
+    assert why.startswith("the edits quote code that is ") and "; then: script '" in why
 
 
 def test_a_vote_that_cannot_be_read_is_told(case: Case) -> None:

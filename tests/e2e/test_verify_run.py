@@ -154,7 +154,7 @@ def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
 def test_never_asks_and_runs_nothing(case: Case) -> None:
     """No role of the verification is called, and no line mentions it."""
     result = case.run(STRAIGHT, "--verify=never").check()
-    assert "verified" not in result.err and case.selected()["reason"] == "--verify=never was given"
+    assert "verified" not in result.err and case.selected()["reason"] == "verification was off (--verify=never)"
     assert {at["request"]["agent"] for at in case.records("model")} == {"search", "extract", "patch"}
     assert case.records("sandbox") == case.records("execution") == []
 

@@ -14,10 +14,10 @@ static void the_ceiling_holds(const char *path)
     g_assert_true(acr_budget_is_bounded(budget));
     first = reserve(budget, 60, 10);
     assert_refused(budget, 41, 1, "--max-cost of the run reached");
-    assert_refused(budget, 1, 991, "(limit 1000 tokens; 0 tokens spent, 10 tokens reserved");
+    assert_refused(budget, 1, 991, "0 tokens of 1000 tokens spent, 10 tokens reserved");
     second = reserve(budget, 40, 990);
     g_assert_cmpuint(first, !=, second);
-    assert_refused(budget, 1, 0, "up to 0.000001 USD (limit");
+    assert_refused(budget, 1, 0, "up to 0.000001 USD; raise the limit");
     assert_sums(budget, 0, 100);
     settle(budget, first, 20, 5);
     assert_sums(budget, 20, 40);
@@ -28,7 +28,7 @@ static void the_ceiling_holds(const char *path)
     assert_sums(budget, 520, 0);
     g_assert_true(acr_budget_left(budget, &left, NULL));
     g_assert_cmpint(left.pico, ==, 0);
-    assert_refused(budget, 1, 0, "0.000001 USD spent, 0.00 USD reserved");
+    assert_refused(budget, 1, 0, "spent, and the next call");
 }
 
 TEST("/money/budget", a_ceiling_holds_in_memory)
