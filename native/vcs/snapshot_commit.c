@@ -108,8 +108,9 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
         acr_vcs_fail(error, ACR_VCS_ERROR_EMPTY, "'%s' has no commits", repo->path);
     else if (rc == GIT_ENOTFOUND)
         acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s", rev, repo->path,
-                     acr_git.repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone"
-                                                                   : "");
+                     acr_git.repository_is_shallow(repo->git) == 1
+                         ? ", which is a shallow clone (git fetch --unshallow)"
+                         : "");
     else
         acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s", rev,
                      repo->path, cause);
@@ -205,12 +206,28 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, const char *rev, GError **err
     return g_steal_pointer(&snapshot);
 }
 
+static bool check_is_git(const AcrRepo *repo, const char *rev, GError **error)
+{
+    return repo->git || acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
+                                     "'%s' is not a git repository, so it has no revision '%s'",
+                                     repo->path, rev);
+}
+
+bool acr_repo_has_commit(AcrRepo *repo, const char *rev, GError **error)
+{
+    git_oid id;
+    if (!check_is_git(repo, rev, error))
+        return false;
+    pthread_mutex_lock(&repo->lock);
+    bool ok = resolve_revision(repo, rev, &id, error);
+    pthread_mutex_unlock(&repo->lock);
+    return ok;
+}
+
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error)
 {
-    if (!repo->git)
-        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
-                                     "'%s' is not a git repository, so it has no revision '%s'",
-                                     repo->path, rev));
+    if (!check_is_git(repo, rev, error))
+        return NULL;
     pthread_mutex_lock(&repo->lock);
     AcrSnapshot *snapshot = snapshot_locked(repo, rev, error);
     pthread_mutex_unlock(&repo->lock);

@@ -47,6 +47,8 @@ AcrRepo *acr_repo_ref(AcrRepo *repo);
 void acr_repo_unref(AcrRepo *repo);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRepo, acr_repo_unref)
 
+/* Fails like acr_snapshot_of_commit if `rev` names no commit. */
+bool acr_repo_has_commit(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 bool acr_repo_is_git(const AcrRepo *repo); /* false for a folder without git */
 bool acr_repo_is_bare(const AcrRepo *repo);
 /* Returns the working tree, borrowed; without a slash at its end; for a plain folder, the folder

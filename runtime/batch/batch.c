@@ -160,6 +160,8 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         read_result(batch, &ended, out);
     else
         acr_run_result_fail(out, error, batch->options->interrupt);
+    if (instance->fault && !out->error_class)
+        out->error_class = g_strdup("bad_row");
 }
 
 /* Returns whether a task ended because its model gave no answer at all, or was cut off. */
@@ -211,6 +213,8 @@ static void forecast(Batch *batch, const AcrBatchTask *task)
         batch->paced_microusd += MAX(acr_microusd(task->result->cost.usage.cost_pico), 0);
     }
     double tasks = batch->paced ? (double)left / batch->paced : 0;
+    note->mean_ms = batch->paced ? batch->paced_ms / batch->paced : 0;
+    note->made_ms = acr_now_ms();
     gint64 jobs = CLAMP(batch->options->spec->tasks_at_once, 1, MAX(left, 1));
     note->left_ms = tasks > 0 ? (gint64)((double)batch->paced_ms * tasks / (double)jobs) : -1;
     note->left_microusd = (gint64)((double)batch->paced_microusd * tasks);
@@ -250,7 +254,8 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
         .total = batch->instances->len,
         .good = batch->result.patches,
         .left_ms = batch->note.left_ms,
-        .left_microusd = batch->note.left_microusd};
+        .left_microusd = batch->note.left_microusd,
+        .mean_ms = batch->note.mean_ms};
     acr_progress_tell(progress, event);
     AcrSpent spent = batch->result.spent;
     spent.charged_microusd =
@@ -342,7 +347,8 @@ static bool take_task(Batch *batch, guint *out)
             acr_batch_note_write(note);
             return true;
         }
-        batch->result.stopped++;
+        batch->result.is_limited = true;
+        batch->result.not_begun++;
     }
     return false;
 }
@@ -425,7 +431,7 @@ static void run_all(Batch *batch)
     acr_batch_threads(batch->options->spec->tasks_at_once, batch->instances->len, run_next_tasks,
                       batch);
     batch->result.tasks = batch->instances->len;
-    batch->result.not_begun = batch->instances->len - note->next;
+    batch->result.not_begun += batch->instances->len - note->next;
     if (batch->ended == 0 && !write_predictions(batch, &batch->failure))
         batch->result.failed++;
     note->is_over = true;

@@ -21,6 +21,7 @@ typedef struct {
     char *row; /* the whole row as JSON; NULL if the data set was read for solving */
     /* why the row cannot be used; then only its task fails; NULL if the row can be used */
     char *fault;
+    char *lack; /* what the task's clone lacks, so that the task will fail; otherwise NULL */
 } AcrInstance;
 void acr_instance_free(AcrInstance *instance);
 
@@ -50,8 +51,8 @@ bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *on
  * ".". */
 bool acr_name_is_safe(const char *name, const char *also);
 
-/* Returns how many tasks cannot run because of a fault in their row, and the first faults, as one
- * line; owned; NULL if there is none. */
+/* Returns how many tasks cannot run because of a fault in their row, or because their clone lacks
+ * the commit, and the first reasons, as one line; owned; NULL if there is none. */
 char *acr_dataset_faults(const GPtrArray *instances) ACR_MUST_USE;
 /* Fails if no task can run, because each row has a fault. Errors: USAGE. */
 bool acr_dataset_check_faults(const GPtrArray *instances, GError **error) ACR_MUST_USE;
@@ -61,9 +62,14 @@ bool acr_dataset_check_faults(const GPtrArray *instances, GError **error) ACR_MU
  * none. */
 char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
 /* Checks that each of the tasks (AcrInstance) has a repository. Errors: USAGE of task (the
- * message says which repository to clone, and to which folder). */
+ * message says which repositories to clone, and to which folders; several commands have a line
+ * each). */
 bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
                              GError **error) ACR_MUST_USE;
+
+/* Sets `lack` of the tasks (AcrInstance) whose repository lacks their commit, unless they have a
+ * run folder in `out` (NULL: none), which keeps the snapshot. */
+void acr_dataset_find_commits(const char *dir, const char *out, const GPtrArray *instances);
 
 /* Returns the names of the tasks that a file lists, one on each line: a name, or a row in JSON with
  * its "instance_id". Empty lines and lines that begin with "#" are ignored. Owned (g_strfreev).
@@ -123,10 +129,10 @@ typedef struct {
     /* `patches` counts non-empty predictions, `rejected` those of them that the run itself
      * rejected */
     guint tasks, patches, rejected, without, failed, interrupted;
-    /* number of tasks that a limit stopped or kept from starting; a stopped task may have a
-     * patch */
+    /* number of tasks that a limit stopped; a stopped task may have a patch */
     guint stopped;
-    guint not_begun; /* number of tasks that did not start because of a pause or an interrupt */
+    guint not_begun; /* number of tasks that a limit, a pause or an interrupt kept from starting */
+    bool is_limited; /* a limit kept tasks from starting */
     AcrSpent spent;  /* total amount spent on all ended tasks */
     /* owned; why the batch ended early (a key or account was rejected, or too many tasks failed);
      * otherwise NULL */

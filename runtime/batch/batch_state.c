@@ -12,7 +12,8 @@
 
 #define MAX_ERROR_BYTES ((gsize)1024 * 1024)
 #define MAX_WHY 200
-#define NOTE ACR_FILE_LIVE /* name of the note in the shared folder of each shard or batch */
+#define NOT_BEGUN "not_begun" /* word for tasks that a limit kept from starting */
+#define NOTE ACR_FILE_LIVE    /* name of the note in the shared folder of each shard or batch */
 
 char *acr_batch_note_path(const char *part, const char *name)
 {
@@ -33,8 +34,9 @@ void acr_batch_note_write(const AcrBatchNote *note)
         acr_json_add(running, ACR_STRING("task", id), ACR_STRING("repo", instance->repo),
                      ACR_INT("begun_ms", note->task_begun_ms[i]));
     }
-    AcrJson *left = acr_json_of(ACR_INT("ms", note->left_ms),
-                                ACR_INT("cost_microusd", note->left_microusd), NULL);
+    AcrJson *left =
+        acr_json_of(ACR_INT("ms", note->left_ms), ACR_INT("cost_microusd", note->left_microusd),
+                    ACR_INT("mean_ms", note->mean_ms), ACR_INT("made_ms", note->made_ms), NULL);
     g_autoptr(AcrJson) json = acr_json_of(
         ACR_JSON("process", acr_live_process_to_json(note->begun_ms)),
         ACR_BOOL("over", note->is_over), ACR_STRING("why", note->why), ACR_INT("next", note->next),
@@ -156,14 +158,18 @@ static void take_tasks(Reader *reader)
         take_running(reader, at, ended);
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     /* the other tasks were kept from starting by limits */
-    add_count(state->by_status, ACR_STATUS_STOPPED, n - MIN(taken, n));
-    add_count(state->by_outcome, ACR_STATUS_STOPPED, n - MIN(taken, n));
+    add_count(state->by_status, NOT_BEGUN, n - MIN(taken, n));
+    add_count(state->by_outcome, NOT_BEGUN, n - MIN(taken, n));
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
     gint64 left_ms = bounded_number(left, "ms", ACR_BATCH_MOST);
     if (reader->part->state == ACR_PART_OVER || left_ms < 0)
         return;
+    gint64 made_ms = bounded_number(left, "made_ms", ACR_BATCH_MOST);
+    if (made_ms >= 0)
+        left_ms =
+            acr_forecast_moved(left_ms, bounded_number(left, "mean_ms", ACR_BATCH_MOST), made_ms);
     state->left_ms = MAX(state->left_ms, left_ms);
     state->left_microusd = MAX(state->left_microusd, 0) +
                            MAX(bounded_number(left, "cost_microusd", ACR_BATCH_MOST), 0);

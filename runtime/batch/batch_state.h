@@ -19,6 +19,7 @@ typedef struct {
                                     * never will */
     gint64 left_ms, left_microusd; /* forecast of the remaining time and cost; left_ms is -1 if
                                     * unknown */
+    gint64 mean_ms, made_ms;       /* mean time of a task; when the forecast was made */
     bool is_over;
     const char *why; /* borrowed; why the batch ended before all tasks began; otherwise NULL */
 } AcrBatchNote;

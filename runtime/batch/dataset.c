@@ -12,7 +12,7 @@ void acr_instance_free(AcrInstance *instance)
     if (!instance)
         return;
     ACR_FREE(instance->instance_id, instance->repo, instance->base_commit,
-             instance->problem_statement, instance->fault, instance->row, instance);
+             instance->problem_statement, instance->fault, instance->lack, instance->row, instance);
 }
 
 #define MAX_NAME_BYTES 200u
@@ -173,9 +173,11 @@ char *acr_dataset_faults(const GPtrArray *instances)
     g_autoptr(GString) shown = g_string_new(NULL);
     guint n = 0;
     for (guint i = 0; i < instances->len; i++) {
-        const char *fault = ((const AcrInstance *)instances->pdata[i])->fault;
-        if (fault && n++ < MAX_SHOWN_FAULTS)
-            g_string_append_printf(shown, "%s%s", n > 1 ? "; " : "", fault);
+        const AcrInstance *task = instances->pdata[i];
+        if ((task->fault || task->lack) && n++ < MAX_SHOWN_FAULTS)
+            g_string_append_printf(shown, "%s%s%s%s", n > 1 ? "; " : "",
+                                   task->fault ? "" : task->instance_id, task->fault ? "" : ": ",
+                                   task->fault ? task->fault : task->lack);
     }
     if (n > MAX_SHOWN_FAULTS)
         g_string_append_printf(shown, "; and %u more", n - MAX_SHOWN_FAULTS);
@@ -221,14 +223,34 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances, GError
         g_autofree char *place = g_build_filename(dir, name, NULL), *word = g_shell_quote(place);
         first = first ? first : name;
         if (g_hash_table_size(missing) <= MAX_SHOWN_REPOS)
-            g_string_append_printf(commands, "%sgit clone https://github.com/%s.git %s",
-                                   commands->len ? " && " : "", name, word);
+            g_string_append_printf(commands, "\ngit clone https://github.com/%s.git %s", name,
+                                   word);
     }
     guint others = g_hash_table_size(missing);
     g_autofree char *also = others > 1 ? g_strdup_printf(" and %u more", others - 1) : g_strdup("");
     return !others ||
            acr_task_refuse(error,
                            "cannot find a repository of '%s'%s in '%s' (accepted names: "
-                           "owner/name, owner+name, owner__name, each also with .git); %s",
-                           first, also, dir, commands->str);
+                           "owner/name, owner+name, owner__name, each also with .git)%s%s",
+                           first, also, dir, others > 1 ? "; clone them:" : "; ",
+                           commands->str + (others == 1));
+}
+
+void acr_dataset_find_commits(const char *dir, const char *out, const GPtrArray *instances)
+{
+    g_autoptr(GHashTable) repos =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)acr_repo_unref);
+    for (guint i = 0; i < instances->len; i++) {
+        AcrInstance *task = instances->pdata[i];
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = acr_dataset_repo(dir, task->repo),
+                        *folder = g_build_filename(out ? out : "", task->instance_id, NULL);
+        AcrRepo *repo = path ? g_hash_table_lookup(repos, path) : NULL;
+        if (task->fault || !path || (out && g_file_test(folder, G_FILE_TEST_EXISTS)))
+            continue;
+        if (!repo && (repo = acr_repo_open(path, &error)))
+            g_hash_table_insert(repos, g_strdup(path), repo);
+        if (!repo || !acr_repo_has_commit(repo, task->base_commit, &error))
+            task->lack = g_strdup(error->message);
+    }
 }

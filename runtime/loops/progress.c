@@ -103,8 +103,9 @@ static char *end_words(const AcrProgressEvent *event)
 
 static char *held_tasks(const AcrProgressEvent *event)
 {
-    g_autofree char *left = event->left_ms >= LEAST_LEFT_MS
-                                ? acr_forecast_text(event->left_ms, event->left_microusd)
+    gint64 left_ms = acr_forecast_moved(event->left_ms, event->mean_ms, event->time_ms);
+    g_autofree char *left = event->left_ms >= 0 && left_ms >= LEAST_LEFT_MS
+                                ? acr_forecast_text(left_ms, event->left_microusd)
                                 : NULL;
     return g_strdup_printf("%u of %u tasks" ACR_WORDS_BETWEEN "%u with a %s%s%s", event->ended,
                            event->total, event->good, event->made, left ? ACR_WORDS_BETWEEN : "",
@@ -396,6 +397,11 @@ char *acr_time_text(gint64 ms)
                                seconds % 60);
     return g_strdup_printf("%" G_GINT64_FORMAT " h %" G_GINT64_FORMAT " min", minutes / 60,
                            minutes % 60);
+}
+
+gint64 acr_forecast_moved(gint64 left_ms, gint64 mean_ms, gint64 made_ms)
+{
+    return left_ms + MAX(acr_now_ms() - made_ms - mean_ms, 0);
 }
 
 char *acr_forecast_text(gint64 ms, gint64 microusd)

@@ -52,6 +52,7 @@ typedef struct {
     guint ended, total, good;
     /* TASK: forecast of time and cost for the remaining tasks; left_ms is -1 if unknown */
     gint64 left_ms, left_microusd;
+    gint64 mean_ms; /* TASK: mean time from the end of a task to the next end */
 } AcrProgressEvent;
 
 /* A consumer of events; the consumer `next` receives each event afterwards. */
@@ -122,3 +123,6 @@ char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling,
 char *acr_time_text(gint64 ms) ACR_MUST_USE;
 /* Describes a forecast: "about 5 min 0 s and $0.36 to go", or no money if unknown or 0; owned. */
 char *acr_forecast_text(gint64 ms, gint64 microusd) ACR_MUST_USE;
+/* Returns the forecast `left_ms`, which was made at `made_ms`, moved by the time for which the next
+ * end of a task is overdue. */
+gint64 acr_forecast_moved(gint64 left_ms, gint64 mean_ms, gint64 made_ms);

@@ -146,7 +146,7 @@ const AcrOption acr_options[] = {
     {"sbfl-only", 0, ACR_OPTION_FLAG, AT(sbfl_only), ACR_FOR_SWE_BENCH, RARE, NULL,
      .help = "Only rank code by each task's failing tests; use no model"},
     {"extract-patches", 0, ACR_OPTION_TEXT, AT(extract_patches), ACR_FOR_SWE_BENCH, RARE, "PATH",
-     .help = "Only turn saved model answers into predictions; use no model"},
+     .help = "Only turn saved model answers into predictions; use no model", .conflicts_with = "model"},
     {"model-name", 0, ACR_OPTION_TEXT, AT(model_name), ACR_FOR_SWE_BENCH, RARE, "NAME",
      .help = "Write NAME as model_name_or_path in predictions (default: the models, joined by +)"},
     {"out", 'o', ACR_OPTION_TEXT, AT(out), GIVEN, 0, "DIR",

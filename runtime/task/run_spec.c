@@ -371,8 +371,10 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
         return acr_task_refuse(
             error, "--apply writes to the working tree and cannot be combined with --rev");
     if (spec->reproduce_only + spec->sbfl_only + !!spec->extract_patches + (spec->grade >= 0) > 1)
-        return acr_task_refuse(error, "--reproduce-only, --sbfl-only, --extract-patches and "
-                                      "--grade exclude each other; give one of them");
+        return acr_task_refuse(error,
+                               "--reproduce-only, --sbfl-only, --extract-patches and --grade "
+                               "exclude each other; to grade extracted patches, run 'acr-host "
+                               "eval --predictions OUT/" ACR_FILE_PREDICTIONS "'");
     if (spec->image && spec->sandbox && strcmp(spec->sandbox, ACR_IN_CONTAINER) != 0)
         return acr_task_refuse(error, "--image needs --sandbox " ACR_IN_CONTAINER ", not %s",
                                spec->sandbox);

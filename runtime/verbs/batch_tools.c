@@ -9,6 +9,7 @@
 
 #include "layout/layout.h"
 
+#define MAX_UNKNOWN 5u /* maximum number of unknown tasks that a warning names */
 #define MAX_OUTPUT ((gsize)256 * 1024 * 1024)
 #define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* prefix of messages from a task's process */
 
@@ -348,8 +349,7 @@ static bool write_patches(const Tools *tools, GError **error)
     const AcrRunSpec *spec = tools->spec;
     g_autofree char *name = g_path_get_basename(spec->extract_patches),
                     *stem = g_strndup(name, strcspn(name, ".")),
-                    *model =
-                        spec->models || spec->model_name ? acr_batch_model(spec) : g_strdup(stem);
+                    *model = spec->model_name ? acr_batch_model(spec) : g_strdup(stem);
     for (guint i = 0; i < tools->instances->len; i++) {
         const char *id = instance_of(tools, i)->instance_id;
         g_autofree char *path = path_of(tools, i, tools->tool->file);
@@ -383,7 +383,22 @@ static int report_tools(const Tools *tools)
                                                    : ACR_EXIT_NONE;
 }
 
-int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
+/* Warns of saved answers to tasks that the data set does not have. */
+static void warn_of_unknown(const AcrHost *host, GHashTable *answers, char **ids)
+{
+    g_autoptr(GString) unknown = g_string_new(NULL);
+    g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(answers), (GCompareFunc)strcmp);
+    guint n = 0;
+    for (const GList *at = names; at; at = at->next)
+        if (!g_strv_contains((const char *const *)ids, at->data) && n++ < MAX_UNKNOWN)
+            g_string_append_printf(unknown, "%s%s", n > 1 ? ", " : "", (const char *)at->data);
+    g_autofree char *line = g_strdup_printf(
+        "warning: %u task%s of the saved answers %s not in the data set: %s%s", n,
+        n == 1 ? "" : "s", n == 1 ? "is" : "are", unknown->str, n > MAX_UNKNOWN ? ", …" : "");
+    acr_progress_warn(host->progress, n ? line : NULL);
+}
+
+int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances, char **ids)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
@@ -401,6 +416,8 @@ int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instan
         rows = acr_batch_rows_new(host, spec, instances, &error);
     if (error)
         return acr_verb_fail_grading(host, error);
+    if (answers)
+        warn_of_unknown(host, answers, ids);
     Tools tools = {.host = host,
                    .spec = spec,
                    .instances = instances,

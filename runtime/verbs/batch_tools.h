@@ -5,4 +5,4 @@
 
 /* Performs --sbfl-only or --extract-patches for all tasks, and reports the results. Returns an
  * exit code. */
-int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances);
+int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances, char **ids);

@@ -37,7 +37,7 @@ static bool check_rows(const AcrEvalOptions *options, const GPtrArray *tasks,
     if (is_none && lacks[0] && !lacks[1])
         return acr_task_refuse(error, "%s", lacks[0]);
     for (guint i = 0; lacks[i] && (i < MAX_SAID || is_none); i++)
-        acr_verb_say("%s%s", is_none ? "" : "warning: ", lacks[i]);
+        acr_verb_tell("%s: %s%s\n", g_get_prgname(), is_none ? "" : "warning: ", lacks[i]);
     return !is_none ||
            acr_task_refuse(error, "no task can be graded, as the lines above say; nothing was run");
 }

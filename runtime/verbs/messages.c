@@ -55,10 +55,11 @@ void acr_verb_say(const char *format, ...)
     complain(NULL, message, "");
 }
 
-/* Returns whether all lines of the message after the first are a command's output. */
+/* Returns whether all lines of the message after the first are a command's output, or commands. */
 static bool ends_in_output(const GError *error)
 {
-    return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
+    return strstr(error->message, ":\ngit clone ") ||
+           g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
            g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE) ||
            g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION);
 }

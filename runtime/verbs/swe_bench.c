@@ -58,7 +58,7 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
     if (result->interrupted)
         g_string_append_printf(also, ", %u interrupted", result->interrupted);
     if (result->not_begun)
-        g_string_append_printf(also, ", %u not started", result->not_begun);
+        g_string_append_printf(also, ", %u not begun", result->not_begun);
     acr_console_say(console, ACR_TONE_PLAIN,
                     "%u task%s: %u with a %s%s, %u without, %u failed%s; %s", result->tasks,
                     result->tasks == 1 ? "" : "s", result->patches,
@@ -66,15 +66,15 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
                     result->failed, also->str, place);
     if (acr_interrupted(host->interrupt)) {
         acr_console_log(console,
-                        "interrupted; %u task%s not started; rerun the same command to resume",
+                        "interrupted; %u task%s not begun; rerun the same command to resume",
                         result->not_begun, result->not_begun == 1 ? "" : "s");
         return ACR_EXIT_INTERRUPTED;
     }
     if (result->paused)
         acr_console_say(console, ACR_TONE_BAD,
-                        "paused; %u task%s not started; rerun the same command to resume: %s",
+                        "paused; %u task%s not begun; rerun the same command to resume: %s",
                         result->not_begun, result->not_begun == 1 ? "" : "s", result->paused);
-    if (result->stopped && !result->paused)
+    if ((result->stopped || result->is_limited) && !result->paused)
         return ACR_EXIT_CEILING;
     return result->failed                       ? ACR_EXIT_ENVIRONMENT
            : result->patches > result->rejected ? ACR_EXIT_OK
@@ -305,13 +305,14 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
     if (!check_named_for_batch(host, spec, instances, &error))
         return acr_verb_fail(host, error);
     if (spec->sbfl_only || spec->extract_patches)
-        return acr_batch_tools_run(host, spec, instances);
+        return acr_batch_tools_run(host, spec, instances, ids);
     if (!check_names(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
     const AcrShardBound bound = {.options = digest};
     if (!acr_shard_narrow(spec, &bound, instances, &note, &error))
         return fail_shard(host, error);
     g_autoptr(GPtrArray) left = acr_batch_unfinished(spec->out, instances);
+    acr_dataset_find_commits(spec->repos, spec->out, left);
     if (spec->dry_run)
         return dry_run_batch(host, spec, instances, left);
     if (!check_batch_models(host, spec, left, &error))

@@ -38,6 +38,7 @@ static void add_word_counts(GString *text, const AcrJson *counts, const char *be
     g_ptr_array_sort(words, by_count);
     for (guint i = 0; i < MIN(words->len, MAX_WORDS); i++) {
         g_autofree char *word = line_of(acr_json_key(words->pdata[i]), MAX_NAME);
+        g_strdelimit(word, "_", ' '); /* not_begun, bad_row */
         g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s%s", i ? between : "",
                                acr_json_int(words->pdata[i], 0),
                                strcmp(word, "patch") == 0 ? "with a " : "", word);

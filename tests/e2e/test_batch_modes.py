@@ -86,12 +86,15 @@ def test_saved_answers_become_predictions(tasks: Set) -> None:
     assert list(patches) == TASKS[:2] and "+    return x + 1" in patches[TASKS[0]] and patches[TASKS[1]] == ""
     assert '"model_name_or_path":"nano"' in (tasks.out / "preds.jsonl").read_text()
     before = tasks.times("extract_status.json")
-    lines(path, [*answers, {"instance_id": TASKS[1], "answer": ANSWER}])
-    tasks.host.run(*command, "--model", "openai/x").check()
+    lines(path, [*answers, {"instance_id": TASKS[1], "answer": ANSWER}, {"instance_id": "o__n-9", "answer": ANSWER}])
+    tasks.host.run(*command, "--model", "openai/x").one_line(USAGE, "give --extract-patches or --model, not both")
+    result = tasks.host.run(*command, "--model-name", "mine", "--instance", TASKS[1]).check()
+    assert "1 task of the saved answers is not in the data set: o__n-9\n" in result.err
+    tasks.host.run(*command, "--model-name", "mine").check()
     after = tasks.times("extract_status.json")
     assert after[TASKS[0]] == before[TASKS[0]] and after[TASKS[1]] > before[TASKS[1]]
     assert tasks.predictions()[TASKS[1]] == patches[TASKS[0]]
-    assert '"model_name_or_path":"openai/x"' in (tasks.out / "preds.jsonl").read_text()
+    assert '"model_name_or_path":"mine"' in (tasks.out / "preds.jsonl").read_text()
 
 
 def test_answers_of_a_folder(tasks: Set) -> None:
@@ -132,7 +135,7 @@ def test_a_run_folder_is_left_alone(tasks: Set) -> None:
     ("options", "why"),
     [
         (["--sbfl-only", "--reproduce-only"], "exclude each other"),
-        (["--sbfl-only", "--grade"], "exclude each other"),
+        (["--extract-patches", "a", "--grade"], "run 'acr-host eval --predictions OUT/preds.jsonl'"),
         (["--sbfl-only", "--shard", "1/2"], "--slice"),
         (["--reproduce-only"], "--model is missing"),
         (["--hidden-tests"], "--hidden-tests needs --sbfl-only"),

@@ -74,7 +74,7 @@ def test_refused_key_pauses_and_the_same_command_goes_on(
     assert done(out) == TASKS[:1]
     assert not (out / TASKS[2]).exists()
     last = first.err.splitlines()[-1]
-    assert "paused; 2 tasks not started; rerun the same command to resume" in last
+    assert "paused; 2 tasks not begun; rerun the same command to resume" in last
     assert f"{name}: model '{server.model}'" in last
     second = run_host(*command, env=server.environment).check()
     assert len(server.requests) == len(TASKS) * CALLS + 1
@@ -109,9 +109,11 @@ def test_all_repositories_are_looked_for_before_the_first_task(
     rows += [rows[0] | {"instance_id": f"gone-{n}", "repo": f"gone/{n}"} for n in (1, 1, 2)][1:]
     dataset.write_text(json.dumps(rows), "utf-8")
     command = batch(dataset, tmp_path / "out", server.model)
-    said = run_host(*command, env=server.environment).one_line(2, "find a repository of 'gone/1' and 1 more")
-    assert "owner+name, owner__name" in said
-    assert all(f"git clone https://github.com/gone/{n}.git '" in said for n in (1, 2))
+    said, *commands = run_host(*command, env=server.environment).check(2).err.splitlines()
+    assert "find a repository of 'gone/1' and 1 more" in said and "owner+name, owner__name" in said
+    assert [line.split(" '")[0] for line in commands] == [
+        f"    git clone https://github.com/gone/{n}.git" for n in (1, 2)
+    ]
     assert not server.requests and not (tmp_path / "out").exists()
 
 
@@ -149,7 +151,7 @@ def test_a_server_that_only_fails_pauses_the_batch(
     env = {**server.environment, "ACR_RETRY_BASE_MS": "1"}
     command = batch(dataset, tmp_path / "out", server.model, "--jobs", 1, "--max-cost", 500)
     paused = run_host(*command, env=env).check(3)
-    assert "paused; 1 task not started; rerun the same command to resume: 3 tasks in a row" in paused.err
+    assert "paused; 1 task not begun; rerun the same command to resume: 3 tasks in a row" in paused.err
     assert ("; tried 5 times" in paused.err or status in (200, 404)) and not (tmp_path / "out" / TASKS[3]).exists()
     rows = map(json.loads, (tmp_path / "out" / "shared" / "ledger.jsonl").read_text("utf-8").splitlines())
     charged = -(-sum(row["pico"] for row in rows if "settle" in row) // 10**6)

@@ -333,7 +333,11 @@ def test_the_time_of_a_batch_is_over(host: Host, sample: Path, sample_repo: Repo
         ended = host.run(
             *(*command, "--model", MODEL, "--max-time", 2 * SLOWNESS), env=env_of(server), timeout=60 * SLOWNESS
         ).check(4)
-    assert "3 stopped at a ceiling" in ended.err
+    assert "3 tasks: 0 with a patch, 0 without, 0 failed, 1 stopped at a ceiling, 2 not begun; " in ended.err
+    watched = host.run("watch", tmp_path / "out", "--once").check().out
+    assert watched.startswith("3 of 3 tasks, 2 not begun, 1 stopped\n")
+    assert "1 stopped" in (told := host.run("report", tmp_path / "out", "-f", "text").check().out)
+    assert "2 tasks not begun: task-1, task-2" in told
     assert server.received <= 1
 
 
@@ -352,11 +356,12 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
     plan = host.run(*command[:-1], MODEL, "--dry-run", "--task-max-cost", 2, "--max-cost", 9, env=ENV).check()
     assert "at most 2.000000 USD" in plan.out and "1, first task-0; 0 already finished" in plan.out, plan.out
     at = command.index("--out")
-    plan = host.run(*command[:at], *command[at + 2 : -1], MODEL, "--dry-run", env=ENV).check()
+    plan = host.run(*command[:at], *command[at + 2 : -1], "openai/gpt4.1", "--dry-run", env=ENV).check()
+    assert "(its price is not known; the highest known price is charged); did you mean 'openai/gpt-4.1'?" in plan.out
     assert "preds.jsonl and summary.json in the folder that --out names" in plan.out
     assert not (tmp_path / "out" / "task-0").exists()
     slow = ["--model", "ollama/x", "--base-url", "http://127.0.0.1:9", "--task-max-time", "0.001"]
-    assert ": --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err
+    assert "limit --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err
 
 
 def test_a_finished_task_needs_neither_money_nor_time(
@@ -365,7 +370,7 @@ def test_a_finished_task_needs_neither_money_nor_time(
     """A free model needs no money either; a batch that begins no task also writes predictions."""
     command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
     stopped = host.run(*command, "--max-time", "0.001").check(4)
-    assert "1 stopped at a ceiling" in stopped.err and (tmp_path / "out" / "preds.jsonl").read_text() == ""
+    assert "0 failed, 1 not begun" in stopped.err and (tmp_path / "out" / "preds.jsonl").read_text() == ""
     assert "1 with a patch" in host.run(*command, "--max-cost", 0).check().err
     assert "1 with a patch" in host.run(*command, "--max-time", "0.001").check().err
 
@@ -398,8 +403,8 @@ def test_a_model_without_price_is_counted_as_the_dearest(host: Host, tmp_path: P
     ledger = tmp_path / "ledger.jsonl"
     with LyingServer(["no usage"], ledger, (150, 600)) as server:
         command = ask(server, PICO)
-        command[command.index(MODEL)] = "openai/nobody-knows"
+        command[command.index(MODEL)] = "openai/gpt4.1"
         told = host.run(*command, env=ENV).check()
         assert told.rows()[0]["cost_microusd"] is None
         assert server.billable <= Ledger(ledger).spent
-    assert "price of model 'openai/nobody-knows' is not known" in told.err
+    assert "price of model 'openai/gpt4.1' is not known (did you mean 'openai/gpt-4.1'?): its tokens" in told.err

@@ -343,7 +343,7 @@ def test_swe_bench_that_is_refused(host: Host, echo: Callable[..., Echo], source
     server = echo([401] * 3)
     result, watch = watched(host, *args, env=environment(source, server))
     assert result.exit == 3, result.told()
-    assert "paused; 1 task not started" in result.err
+    assert "paused; 1 task not begun" in result.err
     assert len(server.requests) == 1
     check(result, watch, source, tmp_path / "out", host.home)
 

@@ -92,9 +92,10 @@ def ids(out: Path) -> list[str]:
 
 
 def check_said(result: Result) -> None:
-    """stderr has a line for the failed task, and one for all tasks, but no progress."""
+    """stderr has two lines for the failed task, one before the first call, and one for all tasks, but no progress."""
     assert result.stdout == b""
-    gone, summary = result.err.splitlines()
+    warning, gone, summary = result.err.splitlines()
+    assert f"1 task cannot run: {GONE}: no revision '{'0' * 40}' in " in warning
     assert f"{GONE}: exit 3: " in gone and "0" * 40 in gone
     assert summary.startswith("3 tasks: 1 with a patch, 1 without, 1 failed; ")
 
@@ -134,6 +135,7 @@ def test_verbose_names_every_task(
 ) -> None:
     dataset = write_lines(tmp_path / "tasks.jsonl", rows)
     run = batch(dataset, repos, model, tmp_path / "out", "--verbose")
+    assert f"warning     1 task cannot run: {GONE}: no revision '000" in run_host(*run, "--dry-run").check().out
     result = run_host(*run).check(3)
     ended = [line for line in result.progress if "/3 " in line]
     assert (
@@ -337,6 +339,7 @@ def test_bad_row_fails_alone(
     assert f"warning     1 task cannot run: row 2 of '{dataset}'" in run_host(*run, "--dry-run").check().out
     result = run_host(*run).check(3)
     assert "3 tasks: 1 with a patch, 1 without, 1 failed" in result.err, result.told()
+    assert read_json(tmp_path / "out" / "summary.json")["totals"]["by_error_class"] == {"bad_row": 1}
     assert result.err.count(f"row 2 of '{dataset}'") == 1
     dataset.write_text("".join(dataset.read_text("utf-8").splitlines(keepends=True)[1:2]))
     run_host(*run, "--dry-run").one_line(2, f"row 1 of '{dataset}'")

@@ -3,7 +3,7 @@
   const state = document.getElementById("state"), body = document.getElementById("running").tBodies[0];
   const time = (ms) => `${Math.floor(ms / 60000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, "0")}`;
   const usd = (micro) => micro ? `${(micro / 1e6).toFixed(4)} USD` : "0 USD";
-  const counts = (of) => Object.entries(of).sort((a, b) => b[1] - a[1]).map(([word, n]) => `${n} ${word === "none" ? "no patch" : word}`).join(", ");
+  const counts = (of) => Object.entries(of).sort((a, b) => b[1] - a[1]).map(([word, n]) => `${n} ${word === "none" ? "no patch" : word.replaceAll("_", " ")}`).join(", ");
   const states = { waiting: "has not started", running: "is running", elsewhere: "is on another machine", over: "is finished",
     gone: "has ended and is not finished" };
   const heads = [...document.querySelectorAll("#running th")].map((head) => head.textContent);

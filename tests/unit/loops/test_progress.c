@@ -117,3 +117,10 @@ TEST("/loops/progress", words_of_a_line)
         g_assert_cmpint(acr_progress_shown(&rows[i].event), ==, rows[i].shown);
     }
 }
+
+TEST("/loops/progress", a_forecast_grows_while_no_task_ends)
+{
+    gint64 now = acr_now_ms();
+    g_assert_cmpint(acr_forecast_moved(86000, 60000, now - 1000), ==, 86000);
+    g_assert_cmpint(acr_forecast_moved(86000, 60000, now - 300000), >=, 86000 + 240000);
+}
