@@ -65,7 +65,7 @@ void acr_patch_result_clear(AcrPatchResult *result)
 static void outcome_free(gpointer data)
 {
     AcrEditOutcome *outcome = data;
-    ACR_FREE(outcome->file, outcome->asked, outcome->why, outcome);
+    ACR_FREE(outcome->file, outcome->asked, outcome->why, outcome->quote, outcome);
 }
 
 static char *near_names(const GPtrArray *near)
@@ -455,6 +455,14 @@ static void drop_talk(Work *work)
             g_ptr_array_remove_index(work->edits, i - 1);
 }
 
+/* Returns the first line of a text that is not blank, without its indentation; owned; NULL if there
+ * is none. */
+static char *first_line(const char *text)
+{
+    const char *start = text ? text + strspn(text, " \t\r\n") : "";
+    return *start ? g_strchomp(g_strndup(start, strcspn(start, "\r\n"))) : NULL;
+}
+
 static void work_init(Work *work, const AcrPatchContext *context, const char *answer, gsize len)
 {
     *work = (Work){.context = context, .cut = len > ACR_PATCH_MAX_ANSWER};
@@ -474,6 +482,7 @@ static void work_init(Work *work, const AcrPatchContext *context, const char *an
     for (guint i = 0; i < work->edits->len; i++) {
         AcrEditOutcome *outcome = g_new0(AcrEditOutcome, 1);
         outcome->file = g_strdup(edit_at(work, i)->file);
+        outcome->quote = first_line(edit_at(work, i)->original);
         g_ptr_array_add(work->outcomes, outcome);
     }
 }

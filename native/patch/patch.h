@@ -164,7 +164,8 @@ typedef struct {
     /* 1-based lines of the replaced span in the snapshot's file; 0 if there are none */
     guint start, end;
     AcrEditStatus status;
-    char *why; /* owned; why the edit was not applied, for the model; NULL if it was applied */
+    char *why;   /* owned; why the edit was not applied, for the model; NULL if it was applied */
+    char *quote; /* owned; first line of the code that the edit quotes; NULL if there is none */
 } AcrEditOutcome;
 
 typedef struct {

@@ -385,6 +385,18 @@ static bool is_batch(const char *out)
     return acr_shards_count(out) > 0;
 }
 
+/* True if a folder inside `out` is a run folder. */
+static bool holds_runs(const char *out)
+{
+    g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    bool is_found = false;
+    for (const char *name; dir && !is_found && (name = g_dir_read_name(dir));) {
+        g_autofree char *path = g_build_filename(out, name, NULL);
+        is_found = acr_folder_exists(path);
+    }
+    return is_found;
+}
+
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
 {
     bool is_run = acr_folder_exists(out);
@@ -392,7 +404,12 @@ bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
     if (!g_file_test(out, G_FILE_TEST_EXISTS))
         return acr_task_refuse(error, "'%s' does not exist", out);
     if (!is_run && !is_batch(out))
-        return acr_task_refuse(error, "'%s' is neither a run folder nor a batch folder", out);
+        return acr_task_refuse(error,
+                               holds_runs(out) ? "'%s' holds several run folders, but is not the "
+                                                 "folder of a batch; watch one of them, or print "
+                                                 "all with 'acr-host report'"
+                                               : "'%s' is neither a run folder nor a batch folder",
+                               out);
     *state = (AcrBatchState){
         .out = g_strdup(out),
         .is_run = is_run,

@@ -325,6 +325,14 @@ static AcrAttemptEvent do_weigh(Driver *driver)
     return event_of(driver, step);
 }
 
+/* Adds to the reason of a run without a patch (taken, may be NULL) which code was not found; owned. */
+static char *why_no_patch(const AcrCandidate *best, char *reason)
+{
+    g_autofree char *taken = reason;
+    const char *first = best->status == ACR_RAW_PATCH_BUT_UNMATCHED ? best->why : NULL;
+    return first ? g_strjoin("; ", first, reason, NULL) : g_steal_pointer(&taken);
+}
+
 /* Sets the run's outcome. If a limit stopped the run, the outcome is the best result so far. */
 static void take_outcome(Driver *driver, AcrOutcome *out)
 {
@@ -342,6 +350,8 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     if (best->diff) {
         g_free(out->why);
         out->why = g_steal_pointer(&best->why);
+    } else {
+        out->why = why_no_patch(best, out->why);
     }
     if (best->diff && !out->why && !driver->run->max_attempts)
         out->why = g_strdup((driver->run->validate && best->is_validated) ||

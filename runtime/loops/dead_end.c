@@ -5,6 +5,14 @@
 
 #include <string.h>
 
+#define SAME "the model gave the same answer three times"
+#define CIRCLES "the model goes in circles: it alternates between the same two answers"
+
+bool acr_dead_end_is_repetition(const char *why)
+{
+    return g_str_has_suffix(why, SAME) || g_str_has_suffix(why, CIRCLES);
+}
+
 static bool give_up_model(AcrDeadEnd *end, bool repeats, const char *why)
 {
     end->why = why;
@@ -55,10 +63,8 @@ bool acr_dead_end_compare(AcrDeadEnd *end, char kind, const char *text)
     guint times = GPOINTER_TO_UINT(g_hash_table_lookup(end->seen, key)) + 1;
     g_hash_table_replace(end->seen, key, GUINT_TO_POINTER(times));
     if (times >= ACR_DEAD_END_SAME)
-        return give_up_model(end, true, "the model repeats itself: it said the same three times");
-    return goes_in_circles(end->told, kind) &&
-           give_up_model(end, true,
-                         "the model goes in circles: it alternates between the same two answers");
+        return give_up_model(end, true, SAME);
+    return goes_in_circles(end->told, kind) && give_up_model(end, true, CIRCLES);
 }
 
 bool acr_dead_end_useless(AcrDeadEnd *end, guint weight)

@@ -34,3 +34,6 @@ bool acr_dead_end_hear(AcrDeadEnd *end, const char *text);
 bool acr_dead_end_compare(AcrDeadEnd *end, char kind, const char *text);
 bool acr_dead_end_useless(AcrDeadEnd *end, guint weight);
 void acr_dead_end_useful(AcrDeadEnd *end);
+/* Whether the reason of a run without a patch says that the model repeated its answers, so that more
+ * tries cannot help. */
+bool acr_dead_end_is_repetition(const char *why);

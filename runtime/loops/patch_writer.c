@@ -6,6 +6,7 @@
 
 /* minimum number of bytes shown of each of code, issue and feedback, even in a small context */
 #define LEAST_BYTES 1200u
+#define QUOTED_CHARACTERS 60 /* maximum characters of a model's quote that a message shows */
 
 static void add_feedback(AcrPatchWriter *writer)
 {
@@ -109,6 +110,8 @@ AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why)
                                     ACR_STRING("status", acr_edit_status_name(edit->status)), NULL);
         if (with_why)
             acr_json_set_string(json, "why", edit->why);
+        if (with_why && edit->why)
+            acr_json_set_string(json, "quote", edit->quote);
         acr_json_append(list, json);
     }
     return list;
@@ -168,6 +171,25 @@ static void note_edit(const AcrAttemptWork *work, guint number, const AcrEditOut
                    acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
 }
 
+/* Says why no edit was applied, for a person: which file lacks the quoted code; owned. */
+static char *unmatched_words(const GPtrArray *edits)
+{
+    for (guint i = 0; i < edits->len; i++) {
+        const AcrEditOutcome *edit = edits->pdata[i];
+        const char *how = edit->status == ACR_EDIT_AMBIGUOUS && edit->start == 0
+                              ? "occurs several times in"
+                          : edit->status == ACR_EDIT_UNMATCHED && edit->start == 0 ? "is not in"
+                                                                                   : NULL;
+        if (!edit->file || !edit->quote || !how)
+            continue;
+        glong length = g_utf8_strlen(edit->quote, -1);
+        g_autofree char *start = g_utf8_substring(edit->quote, 0, MIN(length, QUOTED_CHARACTERS));
+        return g_strdup_printf("the quoted code %s %s: `%s%s`", how, edit->file, start,
+                               length > QUOTED_CHARACTERS ? "…" : "");
+    }
+    return g_strdup(acr_extract_status_words(ACR_RAW_PATCH_BUT_UNMATCHED));
+}
+
 AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -202,14 +224,16 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
                                    ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
                                                         "feedback", result.message, NULL)
                                    : NULL);
-    writer->latest =
-        acr_candidates_add(work->candidates, (AcrCandidate){
-                                                 .status = result.status,
-                                                 .attempt = work->attempt,
-                                                 .number = writer->number,
-                                                 .diff = g_steal_pointer(&result.diff),
-                                                 .overlay = g_steal_pointer(&result.overlay),
-                                                 .proof = ACR_PROOF_NONE,
-                                             });
+    bool is_unmatched = result.status == ACR_RAW_PATCH_BUT_UNMATCHED;
+    writer->latest = acr_candidates_add(
+        work->candidates, (AcrCandidate){
+                              .status = result.status,
+                              .attempt = work->attempt,
+                              .number = writer->number,
+                              .diff = g_steal_pointer(&result.diff),
+                              .overlay = g_steal_pointer(&result.overlay),
+                              .proof = ACR_PROOF_NONE,
+                              .why = is_unmatched ? unmatched_words(result.edits) : NULL,
+                          });
     return result.status == ACR_APPLICABLE_PATCH ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
 }

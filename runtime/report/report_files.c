@@ -6,7 +6,6 @@
 #include "layout/layout.h"
 #include "report/report_private.h"
 #include "task/live.h"
-#include "task/run_folder.h"
 
 #define TIMEOUT_MS 120000
 #define MAX_BYTES ((gsize)1024 * 1024 * 1024) /* maximum total size of all files in bytes */
@@ -100,6 +99,14 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     return true;
 }
 
+static void add_report_text(const char *folder, const char *kind, const char *text,
+                            AcrReportFiles *files)
+{
+    g_autofree char *inside = g_build_filename(folder, kind, NULL);
+    g_autoptr(GBytes) bytes = g_bytes_new(text, strlen(text));
+    acr_report_files_add(files, inside, bytes);
+}
+
 /* Adds a task. `part` is the folder of its shard, for the path of the task's page; "" if there
  * are no shards. */
 static void take_task(const char *dir, const char *part, const char *name, AcrReportFiles *files)
@@ -115,10 +122,11 @@ static void take_task(const char *dir, const char *part, const char *name, AcrRe
         g_autoptr(GBytes) nothing = g_bytes_new_static("{}", 2);
         acr_report_files_add(files, inside, bytes ? bytes : nothing);
     }
-    g_autofree char *page = g_build_filename(part, name, ACR_FILE_REPORT, NULL),
-                    *page_of = g_build_filename(name, "(page)", NULL);
-    g_autoptr(GBytes) link = g_bytes_new(page, strlen(page));
-    acr_report_files_add(files, page_of, link);
+    g_autofree char *page = g_build_filename(part, name, ACR_FILE_REPORT, NULL);
+    add_report_text(name, "(page)", page, files);
+    g_autofree char *facts = acr_report_run_facts(&folder);
+    if (facts)
+        add_report_text(name, "(run)", facts, files);
 }
 
 /* Adds a final report. `part` is the folder of its shard; "" if there are no shards. The
@@ -144,14 +152,6 @@ static AcrJson *read_evaluation(const char *dir, const char *run_id, const char 
 {
     g_autofree char *inside = g_build_filename(ACR_DIR_EVALUATIONS, run_id, name, NULL);
     return acr_live_read(dir, inside);
-}
-
-static void add_report_text(const char *folder, const char *kind, const char *text,
-                            AcrReportFiles *files)
-{
-    g_autofree char *inside = g_build_filename(folder, kind, NULL);
-    g_autoptr(GBytes) bytes = g_bytes_new(text, strlen(text));
-    acr_report_files_add(files, inside, bytes);
 }
 
 /* Adds the report and the verdict on a prediction as files of `name`, and as "log" the path of its

@@ -3,6 +3,7 @@
 
 #include "report/report.h"
 #include "task/origin.h"
+#include "task/run_folder.h"
 
 /* Names and contents of files, packed by acr_py_fields_add. Zero-initialise. */
 typedef struct {
@@ -13,6 +14,9 @@ void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
 /* Adds a file. If the total would exceed 1 GB, returns false and adds nothing. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
+/* Returns the JSON {"repo", "models", "ms"} of a run; NULL if a batch's summary has them; owned
+ * (run_facts.c). */
+char *acr_report_run_facts(const AcrFolder *folder) ACR_MUST_USE;
 /* Returns the report of one run in a format of acr_report_make, or "pull request". `more` (may be
  * NULL) has files from outside of the run folder. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,

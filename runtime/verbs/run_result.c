@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "layout/layout.h"
+#include "loops/dead_end.h"
 #include "verbs/verbs_private.h"
 
 /* Adds the number of calls in each service tier, and the cost at the standard tier. */
@@ -94,7 +95,10 @@ static char *missing_words(const AcrRunResult *result)
     AcrExtractStatus status = result->found.status;
     const char *what = status == ACR_APPLICABLE_PATCH ? "acr-host did not select the patch"
                                                       : acr_extract_status_words(status);
-    return g_strdup_printf("%s%s%s; try %s", what, *why ? ": " : "", why, hints[status]);
+    if (status == ACR_RAW_PATCH_BUT_UNMATCHED && *why)
+        what = ""; /* the reason names the code and the file */
+    return g_strdup_printf("%s%s%s; try %s", what, *what && *why ? ": " : "", why,
+                           acr_dead_end_is_repetition(why) ? "another model" : hints[status]);
 }
 
 /* Prints the last line for a run without a result. */

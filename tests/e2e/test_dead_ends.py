@@ -35,7 +35,7 @@ def of_calls(calls: Callable[[int], list[str]], reproducible: str | None = None)
 
 MODELS: dict[str, tuple[list[Line], str]] = {
     "silent": (every_role(lambda n: ""), "three empty answers"),
-    "repeating": (every_role(lambda n: "I shall look into the issue."), "the same three times"),
+    "repeating": (every_role(lambda n: "I shall look into the issue."), "the same answer three times"),
     "prose only": (every_role(lambda n: f"Step {n}: one should think about it."), "none of its calls found any"),
     "calls that never hit": (
         of_calls(lambda n: [f"search_method('nothing_{n}_of_that')"]),
@@ -47,10 +47,10 @@ MODELS: dict[str, tuple[list[Line], str]] = {
         of_calls(lambda n: [["search_method('half')"], ["search_code('def half')"]][n % 2], "no"),
         "circles",
     ),
-    "the same calls": (of_calls(lambda n: ["search_method('half')"]), "the same three times"),
+    "the same calls": (of_calls(lambda n: ["search_method('half')"]), "the same answer three times"),
     "the same call, more often each time": (
         of_calls(lambda n: ["search_method('half')"] * (n + 1), "no"),
-        "the same three times",
+        "the same answer three times",
     ),
 }
 
@@ -102,6 +102,15 @@ def test_a_patch_that_is_refused_again_and_again_is_not_asked_for_ten_times(case
     lines = [*search(), *[patch(OTHER)] * 10]
     result = case.run(lines, "--verify=never", "--validate", "false", "--tries", "10")
     assert result.exit == 1 and len(case.asked("patch")) == 3, result.told()
+
+
+def test_code_that_is_missing_is_quoted_and_more_tries_are_no_advice(case: Case) -> None:
+    told = given_up(case.run([*search(), *[patch(before="    return nowhere(1)")] * 3], "--verify=never"))
+    missing = "no patch: the quoted code is not in app.py: `return nowhere(1)`"
+    assert f"{missing}; the model gave the same answer three times; try another model; see " in told
+    assert given_up(case.host.run(*case.command)) == told
+    page = case.host.run("report", case.out, "-f", "json").check().out
+    assert json.loads(page)["edits"][0]["quote"] == "return nowhere(1)"
 
 
 def test_an_interrupted_dead_end_resumes_to_the_same_end(case: Case, tmp_path: Path) -> None:

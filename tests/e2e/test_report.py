@@ -241,6 +241,22 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     check_table(run_host, first)
 
 
+def test_runs_of_no_batch_have_their_own_values(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(run_folder, tmp_path / "many" / name)
+    with (tmp_path / "many" / "two" / "journal.jsonl").open("a") as journal:
+        journal.write('{"n":9999,"event":"test","request":{},"answer":{},"time":{"wall_ms":1500}}\n')
+    meta = json.loads((run_folder / "meta.json").read_text())
+    own = meta["options"]["model"]
+    meta["options"]["model"] = ["other/model"]
+    (tmp_path / "many" / "two" / "meta.json").write_text(json.dumps(meta))
+    table = run_host("report", tmp_path / "many", "-f", "csv").check().out
+    one, two = csv.DictReader(io.StringIO(table, newline=""), strict=True)
+    assert ([one["model"]], two["model"]) == (own, "other/model")
+    assert float(two["seconds"]) - float(one["seconds"] or 0) == 1.5 and one["repository"] == meta["options"]["repo"]
+    run_host("watch", tmp_path / "many", "--once").one_line(2, "holds several run folders", "acr-host report")
+
+
 def check_table(run_host: RunHost, folder: Path) -> None:
     """The table for spreadsheets, and the tasks that were not begun."""
     (folder / "shared").mkdir()

@@ -139,9 +139,7 @@ def test_finished_folder_is_applied_later_without_its_script(
 def test_finished_folder_without_a_patch_says_so_again(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     run = arguments(sample_repo, tmp_path / "out", "--tries", 1)
     first = run_host(*run)
-    line = first.one_line(
-        1, "no patch: the edits quote code that is missing or occurs several times", "try more --tries"
-    )
+    line = first.one_line(1, "no patch: the quoted code occurs several times in ", ".py: `", "try more --tries")
     assert run_host(*run).one_line(1) == line
 
 

@@ -24,6 +24,7 @@ from acr.report.plain import count_of, decode, line_of, load, member, number_of,
 from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, error_of, kind_of, status_words, verdict_of
 
 MAX_ROWS = 10_000
+_RUN = "(run)"  # key of what is known of a run that belongs to no batch
 _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
 _MAX_FAILING = 3  # maximum failing tests that a row names
 _MAX_WHY = 240  # maximum characters of a reason in a row of a page or in Markdown
@@ -51,6 +52,7 @@ class Task:
     calls: int = 0
     spent: dict[str, Any] = field(default_factory=dict)  # tokens and costs, as in cost.json
     attempts: int = 0
+    models: list[str] = field(default_factory=list)  # of a run that belongs to no batch
     repo: str = ""
     changed: tuple[int, int] = (0, 0)  # lines that its patch adds and removes
     run_seconds: float = 0
@@ -124,6 +126,13 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
         told = (member(found, key) for key in ("total", "by_stage"))
         task.spent, stages = (each if isinstance(each, dict) else {} for each in told)
         task.attempts = len({numbers(layout.ATTEMPT, name.partition("/")[0]) for name in stages} - {None})
+
+
+def _take_facts(task: Task, facts: object) -> None:
+    models = member(facts, "models")
+    task.models = [line_of(each, 200) for each in models[:20]] if isinstance(models, list) else []
+    task.repo = task.repo or line_of(member(facts, "repo"), 300)
+    task.run_seconds = task.run_seconds or number_of(member(facts, "ms")) / 1000
 
 
 def _take_note(found: dict[str, Task], folder: str, note: object) -> None:
@@ -209,6 +218,8 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             _take_result(_task(found, folder), inside, data)
         elif inside == layout.LIVE:
             _take_note(found, folder, load(data))
+        elif inside == _RUN:
+            _take_facts(_task(found, folder), load(data))
         elif inside == _PAGE:
             _task(found, folder).page = data.decode("utf-8", "replace")
         elif inside == _LOG:
@@ -321,6 +332,8 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
         ("verdict", _has_verdicts(tasks), lambda task: tag("td", VERDICTS.get(task.verdict, ""), data_head="verdict")),
         ("patch", any(status.values()), lambda task: tag("td", status[task.name], data_key=sum(task.changed), data_head="patch")),
         ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
+        ("model", len({tuple(task.models) for task in tasks}) > 1,
+         lambda task: tag("td", "+".join(task.models), data_head="model")),
         ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n", data_head="calls")),
         ("time", True, lambda task: tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}")),
         ("set-up", any(task.setup_seconds >= 0.05 for task in tasks),
@@ -550,8 +563,10 @@ def batch_csv(tasks: list[Task], is_compared: bool, about: object) -> str:
         is_timed = task.run_seconds or task.ended not in ("", "unfinished")
         times = [f"{task.run_seconds:.3f}" if is_timed else "", f"{task.grade_seconds:.3f}"]
         rows.append(
-            [*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines, model, f"{task.setup_seconds:.3f}"]
-            + ([task.other] if is_compared else [])
+            [
+                *(*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines),
+                *("+".join(task.models) or model, f"{task.setup_seconds:.3f}", *([task.other] if is_compared else [])),
+            ]
         )
     rows += [[name, "", "not_begun", *[""] * (len(rows[0]) - 3)] for name in unbegun]
     text = io.StringIO()

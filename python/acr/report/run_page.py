@@ -14,7 +14,7 @@ from acr.report.batch_page import grade_of
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.parse_diff import FileDiff
-from acr.report.plain import count_of, line_of, member, number_of, rows_of, seconds_of, text_of, usd
+from acr.report.plain import count_of, line_of, member, number_of, rows_of, seconds_of, shortened, text_of, usd
 from acr.report.story import (
     RESULTS,
     SCRIPT_VERDICTS,
@@ -177,9 +177,10 @@ def _edits(attempt: Attempt) -> list[list[object]]:
         for edit in rows_of(one.get("edits"), 50):
             first, last = number_of(edit.get("start")), number_of(edit.get("end"))
             place = f"{first}-{last}" if first else "-"
+            quote = line_of(edit.get("quote"), 200) if edit.get("why") else ""
             rows.append([_name_of(attempt, one), line_of(edit.get("file")), place,
                          line_of(edit.get("level"), 20), line_of(edit.get("status"), 20),
-                         line_of(edit.get("why"), 400)])  # fmt: skip
+                         line_of(edit.get("why"), 400) + (f": {shortened(quote, 60)}" if quote else "")])  # fmt: skip
     return rows
 
 

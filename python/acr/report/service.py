@@ -60,6 +60,7 @@ def tasks(argument: bytes) -> bytes:
     files = _pairs(fields[:split])
     found, told = batch_page.tasks_of(files), load(files.get("(about)"))
     about = {**(told if isinstance(told, dict) else {}), "not_begun": batch_page.not_begun_of(files, found)}
+    about["models"] = list(dict.fromkeys(model for task in found for model in task.models)) or about.get("models")
     others = _pairs(fields[split:])
     others |= {name: data for name, data in files.items() if name == "(instances)"}
     there = load(others.get("(about)"))
