@@ -195,10 +195,10 @@ AcrShown acr_progress_shown(const AcrProgressEvent *event)
 {
     AcrShown shown = kinds[event->kind].shown;
     bool is_begin = shown == ACR_SHOWN_LOGGED && !event->task;
-    return is_begin         ? ACR_SHOWN_NOWHERE
-           : event->is_bad  ? ACR_SHOWN_ANYWHERE
-           : event->is_long ? ACR_SHOWN_LOGGED
-                            : shown;
+    return is_begin                             ? ACR_SHOWN_NOWHERE
+           : event->is_bad                      ? ACR_SHOWN_ANYWHERE
+           : event->is_long || event->is_logged ? ACR_SHOWN_LOGGED
+                                                : shown;
 }
 
 char *acr_progress_words(const AcrProgressEvent *event)

@@ -48,6 +48,7 @@ typedef struct {
     bool is_bad;           /* TASK, GRADED: the task failed, so the user must see the event */
     bool
         is_long; /* NOTE: a wait of several seconds begins, which a log without a line would hide */
+    bool is_logged; /* NOTE: the user sees it without -v, too */
     /* TASK, GRADED: numbers of tasks; `good` tasks have a patch or script, or are resolved */
     guint ended, total, good;
     /* TASK: forecast of time and cost for the remaining tasks; left_ms is -1 if unknown */

@@ -106,12 +106,32 @@ static bool start_round(Driver *driver)
     return true;
 }
 
+/* Says in a line what the reviewer found, and whether the script still fails. */
+static void tell_review(const Driver *driver, const char *what)
+{
+    const AcrAttemptWork *work = driver->work;
+    const char *fails = driver->with_patch.why ? driver->with_patch.why : "without a reason";
+    g_autofree char *script =
+        is_refuted(driver)
+            ? g_strdup_printf("reproducer_%u.py still fails (%s); ", work->reproducer.number, fails)
+            : g_strdup("");
+    g_autofree char *line =
+        g_strdup_printf("patch %u: %s%s", work->writer.latest->number, script, what);
+    acr_progress_tell(
+        work->run->progress,
+        (AcrProgressEvent){.kind = ACR_PROGRESS_NOTE, .text = line, .is_logged = true});
+}
+
+/* Saves the latest review, with the reason if it cannot be used. */
 static bool save_review(Driver *driver)
 {
     const AcrAttemptWork *work = driver->work;
     AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "round", driver->machine.round);
-    acr_agent_review_to_json(&driver->answer, json);
+    if (driver->problem)
+        acr_json_set_string(json, "problem", driver->problem);
+    else
+        acr_agent_review_to_json(&driver->answer, json);
     acr_json_set(json, "conversation", acr_conversation_to_json(driver->conversation, 0));
     return acr_loops_write_json(work->run, work->attempt, json, &driver->failure, ACR_FILE_REVIEW,
                                 work->writer.latest->number, work->reproducer.number);
@@ -120,8 +140,10 @@ static bool save_review(Driver *driver)
 static AcrReviewEvent decide_review(Driver *driver)
 {
     bool patch = driver->answer.patch_correct, test = driver->answer.test_correct;
-    acr_loops_note(driver->work->run, "review %u: the patch is %s, the test is %s",
-                   driver->machine.round, patch ? "right" : "wrong", test ? "right" : "wrong");
+    g_autofree char *said =
+        g_strdup_printf("review %u: the patch is %s, the test is %s", driver->machine.round,
+                        patch ? "right" : "wrong", test ? "right" : "wrong");
+    tell_review(driver, said);
     if (patch && test)
         return ACR_REVIEW_ON_YES_YES;
     acr_candidate_prove(driver->work->writer.latest, patch ? ACR_PROOF_APPROVED : ACR_PROOF_DOUBTED,
@@ -154,9 +176,13 @@ static AcrStep ask_reviewer(Driver *driver, const char **out_answer)
         g_autofree char *text = NULL;
         bool ran;
         if (!acr_agent_ask(work->model, driver->conversation, ACR_AGENT_REVIEW, 0, out_answer,
-                           &reason))
+                           &reason)) {
+            g_autofree char *said = g_strdup_printf("no review: %s", reason->message);
+            if (acr_step_is_no_answer(reason))
+                tell_review(driver, said);
             return acr_step_no_answer(work, "no review", g_steal_pointer(&reason),
                                       &driver->failure);
+        }
         g_autofree char *code = probes_left(driver) ? acr_agent_probe_read(*out_answer) : NULL;
         if (!code)
             return ACR_STEP_DONE;
@@ -180,7 +206,13 @@ static AcrReviewEvent do_judge(Driver *driver)
     if (step != ACR_STEP_DONE)
         return event_of(driver, step, 0);
     if (!read_review(driver, answer)) {
-        acr_loops_note(work->run, "the review cannot be parsed: %s", driver->problem);
+        g_autofree char *said =
+            driver->answer.patch_correct
+                ? g_strdup("the review, which calls patch and script correct, cannot be used")
+                : g_strdup_printf("the review cannot be used: %s", driver->problem);
+        tell_review(driver, said);
+        if (!save_review(driver))
+            return event_of(driver, ACR_STEP_FAILED, 0);
         if (driver->machine.invalid + 1 == ACR_REVIEW_TRIES)
             acr_step_unproved(work, "no review could be used in %d tries: %s", ACR_REVIEW_TRIES,
                               driver->problem);

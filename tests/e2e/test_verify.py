@@ -288,7 +288,11 @@ def test_a_reviewer_that_never_can_be_read_leaves_the_patch_unverified(case: Cas
     assert (
         verified(result) == f"no (no review could be used in {REVIEW_TRIES} tries: the answer contains no JSON object)"
     )
-    assert len(case.asked("review")) == REVIEW_TRIES and case.files("review_*") == []
+    why = "the review cannot be used: the answer contains no JSON object"
+    assert [f"patch 1: {why}" in step for step in result.progress].count(True) == REVIEW_TRIES, result.told()
+    assert len(case.asked("review")) == REVIEW_TRIES and case.files("review_*") == ["review_p1_t1.json"]
+    page = case.host.run("report", case.out).check().out.strip()
+    assert "review 1: not used: the answer contains no JSON object" in Path(page).read_text()
 
 
 def test_a_used_up_reviewer_leaves_the_patch_unverified(case: Case) -> None:

@@ -70,6 +70,8 @@ def _execution(title: str, found: Execution) -> Html:
 
 def _review(row: dict[str, Any]) -> Html:
     said = f"review {number_of(row.get('round'))}: patch correct: {line_of(row.get('patch-correct'), 8)}, test correct: {line_of(row.get('test-correct'), 8)}"
+    if problem := line_of(row.get("problem"), 1000):
+        said = f"review {number_of(row.get('round'))}: not used: {problem}"
     names = ("patch-analysis", "patch-advice", "test-analysis", "test-advice")
     told = [
         tag("p", tag("strong", name.replace("-", " ")), " ", text_of(row.get(name), 4000))
