@@ -1,10 +1,14 @@
-/* Summarises a run folder that belongs to no batch, for the report of a folder of many runs: the
- * models, the repository and the time, which a batch has in its summary. */
+/* Finds what a report says of a run besides its results: the note of a running run, and the models,
+ * the repository and the time of a run that belongs to no batch, which has them in its summary. */
 #include "report/report_private.h"
 
 #include <string.h>
 
+#include "layout/layout.h"
+#include "task/live.h"
+
 #define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
+#define MAX_NOTE ((gsize)1024 * 1024)
 #define TIME "\"time\":{\"wall_ms\":" /* inside a JSON text, the quotation marks are escaped */
 
 /* Returns the time of all steps in a run's journal, in milliseconds. */
@@ -22,6 +26,18 @@ static gint64 journal_ms(const AcrFolder *folder)
         at = newline ? newline + 1 : end;
     }
     return sum;
+}
+
+void acr_report_take_live(const AcrFolder *folder, AcrReportFiles *files)
+{
+    AcrLiveRun run = {0};
+    acr_live_run_read(folder->path, NULL, &run);
+    bool is_running = run.process.state == ACR_LIVE_RUNS;
+    acr_doing_clear(&run.doing);
+    g_autoptr(GBytes) note =
+        is_running ? acr_folder_read_file(folder, ACR_FILE_LIVE, MAX_NOTE, NULL) : NULL;
+    if (note)
+        acr_report_files_add(files, ACR_FILE_LIVE, note);
 }
 
 char *acr_report_run_facts(const AcrFolder *folder)

@@ -165,6 +165,10 @@ def test_an_answer_is_awaited(host: Host, sample_repo: Repo, loopback_openai: Se
     until((out / "live.json").exists)
     until(lambda: any(re.fullmatch(waiting, task["doing"]) for task in now(host, out)["running"]))
     assert re.search(waiting, host.run("watch", out, "--once").check().out)
+    page = Path(host.run("report", out).check().out.strip()).read_text("utf-8")
+    calls = now(host, out)["spent"]["calls"]
+    assert '<span class="badge soft">running</span>' in page and "No patch is selected yet." in page
+    assert calls > 0 and f"{calls} calls, " in page and "has no result yet" not in page
     os.kill(child.pid, signal.SIGINT)
     child.communicate(timeout=30 * SLOWNESS)
     told = [json.loads(line) for line in events.read_text("utf-8").splitlines()]

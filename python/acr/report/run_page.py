@@ -42,7 +42,9 @@ def _summary(run: Run) -> Html:
     )
     if not run.models and not cost["calls"] and not cost["charged_microusd"]:
         used = "no model was asked"
-    badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
+    if run.is_running:
+        used = f"{count_of(cost['calls'], 'call')}, {cost_words(cost)} so far"
+    badge = tag("span", run.said, class_=f"badge {'soft' if run.is_running else kind_of(run.verdict)}")
     lines = [
         tag("p", badge, " ", run.why),
         tag("p", ", ".join(run.models), "; " * bool(run.models), used, class_="soft"),
@@ -161,7 +163,14 @@ def _patch(run: Run) -> Section:
     if left[0] < 0:
         content.append(tag("p", "The rest of the diff is in patch.diff.", class_="soft"))
     if not run.files and run.verdict not in SCRIPT_VERDICTS:
-        content.append(tag("p", f"There is no patch{f': {status_words(run.status)}' if run.status else ''}."))
+        content.append(
+            tag(
+                "p",
+                "No patch is selected yet."
+                if run.is_running
+                else f"There is no patch{f': {status_words(run.status)}' if run.status else ''}.",
+            )
+        )
     for place in run.places[:20]:
         named = f"{place.file}, {place.span}"
         content.append(fold(f"As located: {named}", pre(place.code, named)))

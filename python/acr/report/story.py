@@ -151,6 +151,7 @@ class Run:
     status: str
     error: str
     is_over: bool  # there is a result
+    is_running: bool  # its process is alive
     issue: str
     patch: str
     files: list[FileDiff]
@@ -177,7 +178,7 @@ class Run:
     @property
     def said(self) -> str:
         """The verdict in the words that the terminal shows, without its reason."""
-        return VERDICTS[self.verdict] if self.is_over else "not finished"
+        return VERDICTS[self.verdict] if self.is_over else "running" if self.is_running else "not finished"
 
     @property
     def test_log(self) -> str:
@@ -296,14 +297,15 @@ def run_of(files: dict[str, bytes]) -> Run:
     options = member(meta, "options")
     models = member(options, "model")
     verdict, stop = verdict_of(result), clip(decode(files.get(layout.ERROR), 4000).strip(), 1000)
-    is_script = verdict in SCRIPT_VERDICTS
+    is_script, is_running = verdict in SCRIPT_VERDICTS, layout.LIVE in files
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
     name = member(options, "instance_id") or member(options, "repo")
     return Run(
-        is_over=bool(result), verdict=verdict, why=line_of(member(result, "why"), 1000),
+        is_over=bool(result), is_running=is_running, verdict=verdict, why=line_of(member(result, "why"), 1000),
         status="" if is_script else line_of(member(result, "status"), 60),
-        error=text_of(error_of(result), 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
+        error=text_of(error_of(result), 1000) if result else "" if is_running
+        else f"the run stopped: {stop}" if stop else "the run has no result yet",
         issue=COMMENT.sub("", decode(files.get(layout.ISSUE), 40_000)), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
@@ -312,7 +314,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         folder=decode(files.get("(folder)"), 4000), repo=line_of(member(options, "repo"), 4000),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),
-        name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),
+        name=line_of(name, 200), cost=load(files.get(layout.COST)) or ({"total": member(load(files[layout.LIVE]), "spent")} if is_running else {}), selected=_selected(files),
         choice=line_of(member(chosen, "choice"), 400), compared=rows_of(member(chosen, "candidates"), 200),
         grading={at.removeprefix(_GRADING): data for at, data in files.items() if at.startswith(_GRADING)},
         attempts=_attempts(files), journal=journal.read_journal(files.get(layout.JOURNAL)),
