@@ -229,6 +229,7 @@ typedef struct {
     const char *help;
     gint64 min, max;
     const char *default_value;  /* the default as a user would write it; NULL if there is none */
+    const char *implied_value;  /* the same, but the member of AcrRunSpec stays 0 */
     const char *variable;       /* environment variable that also sets the option */
     const char *needs;          /* an option that this option requires; NULL if there is none */
     const char *conflicts_with; /* an option that excludes this option; NULL if there is none */

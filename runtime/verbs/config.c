@@ -25,7 +25,7 @@ static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int s
 {
     g_autofree char *key = acr_option_key(option);
     if (source == FROM_DEFAULT)
-        return g_strdup(option->default_value);
+        return g_strdup(option->default_value ? option->default_value : option->implied_value);
     if (source == FROM_NOTHING || (option->flags & ACR_OPTION_SECRET))
         return source == FROM_NOTHING ? NULL : g_strdup("(hidden)");
     g_autoptr(AcrJson) all = acr_run_spec_to_json(spec, 0);
@@ -40,7 +40,8 @@ static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
         const AcrOption *option = &acr_options[i];
         if (!is_config_option(option, spec->verb))
             continue;
-        int source = from[i] != FROM_NOTHING || !option->default_value ? from[i] : FROM_DEFAULT;
+        bool has_default = option->default_value || option->implied_value;
+        int source = from[i] == FROM_NOTHING && has_default ? FROM_DEFAULT : from[i];
         g_autofree char *value = config_value(spec, option, source);
         acr_json_add(rows, ACR_STRING("option", option->name), ACR_STRING("value", value),
                      ACR_STRING("source", sources[source]),

@@ -23,9 +23,9 @@ char *acr_option_values(const AcrOption *option)
 {
     GString *values = g_string_new(option->words);
     g_string_replace(values, "|", ", ", 0);
-    if (option->default_value)
-        g_string_append_printf(values, "%sdefault: %s", values->len ? "; " : "",
-                               option->default_value);
+    const char *value = option->default_value ? option->default_value : option->implied_value;
+    if (value)
+        g_string_append_printf(values, "%sdefault: %s", values->len ? "; " : "", value);
     return g_string_free(values, FALSE);
 }
 

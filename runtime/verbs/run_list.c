@@ -258,8 +258,9 @@ static bool is_prunable(const Run *run)
 static bool asks_yes(guint n)
 {
     char answer[16] = "";
-    acr_verb_tell("Remove %u run %s, which ended without a patch or are older than %d days? [y/N] ",
-                  n, n == 1 ? "folder" : "folders", KEPT_DAYS);
+    g_autofree char *words = g_strdup_printf("%u run folders", n);
+    acr_verb_tell("Remove %s, without a patch or older than %d days? [y/N] ",
+                  n == 1 ? "1 run folder" : words, KEPT_DAYS);
     return fgets(answer, sizeof answer, stdin) && g_ascii_tolower(answer[0]) == 'y';
 }
 
@@ -273,8 +274,10 @@ static int prune_runs(AcrHost *host, const AcrRunSpec *spec, GPtrArray *runs)
         return acr_verb_usage(
             host, "--prune asks before it removes %u run %s; give --yes to remove without asking",
             n, n == 1 ? "folder" : "folders");
-    if (n > 0 && !spec->yes && !asks_yes(n))
+    if (n > 0 && !spec->yes && !asks_yes(n)) {
+        acr_verb_say("nothing was removed");
         return ACR_EXIT_NONE;
+    }
     for (guint i = 0; i < runs->len; i++) {
         const Run *run = runs->pdata[i];
         if (is_prunable(run) && !acr_dir_remove(run->path, &error))

@@ -237,6 +237,12 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
     acr_console_command(console, "or", replay);
 }
 
+/* Whether an error of a run means that --apply could not write the patch. */
+static bool fails_to_apply(const AcrRunSpec *spec, const AcrRunResult *result)
+{
+    return spec->apply && result->found.diff && result->exit_code != ACR_EXIT_CEILING;
+}
+
 /* Prints which files changed, where the patch is, and the next steps. */
 static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                         bool is_over, AcrConsole *console)
@@ -256,7 +262,8 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
                                         : "written",
                   result->found.diff, console);
         acr_console_log(console, "%s: %s", is_refused ? "refused patch" : "patch", patch);
-        if (!is_refused && !is_applied && spec->verb != ACR_FOR_VERIFY)
+        if (!is_refused && !is_applied && spec->verb != ACR_FOR_VERIFY &&
+            (is_over || !fails_to_apply(spec, result)))
             log_next(host, spec, patch, console);
     }
 }
@@ -317,6 +324,9 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     AcrOut out = acr_events_are_output(spec->events) /* the last event has the result */
                      ? ACR_OUT_WRITTEN
                      : print_patch_or_script(spec, result);
+    bool is_told = error && fails_to_apply(spec, result);
+    if (is_told)
+        acr_verb_fail(host, error);
     log_summary(host, spec, result, !error, console);
     if (cost)
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
@@ -328,7 +338,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     g_autofree char *meta = may_resume ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL;
     if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* meta.json exists: the run had begun */
         say_how_to_resume(host, result, error, console);
-    if (error)
+    if (error && !is_told)
         acr_verb_fail(host, error);
     g_clear_pointer(&host->failure, g_free); /* the result contains it */
     return acr_out_exit(out, result->exit_code);

@@ -166,6 +166,8 @@ def test_each_value_is_shown_with_its_source(run_host: RunHost, config: Path) ->
     assert (rows["model"]["value"], rows["model"]["source"]) == ("openai/a openai/b", "file")
     assert (rows["key-command"]["source"], rows["key-command"]["variable"]) == ("environment", "ACR_KEY_COMMAND")
     assert (rows["tries"]["source"], rows["max-cost"]["source"]) == ("default", "not set")
+    told = [(rows[name]["value"], rows[name]["source"]) for name in ("setup-timeout", "answer-time", "samples")]
+    assert told == [("3600", "default"), ("1800", "default"), ("1", "default")]
     out = run_host("config", env=env).check().out
     assert out.startswith(f"# {config}\n") and re.search(r"^rounds +file +7$", out, re.M)
     assert "pass show key" in out and "hush" not in out

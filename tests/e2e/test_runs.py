@@ -139,3 +139,14 @@ def test_pruning_removes_runs_that_are_old_or_without_a_patch(state: State) -> N
     assert "removed 2 of 3 run folders" in state("runs", "--prune", "--yes").check().err
     (kept,) = state.rows()
     assert kept["verdict"] == "unverified" and kept["folder"] != old["folder"]
+
+
+def test_pruning_asks_on_a_terminal(host: Host, state: State) -> None:
+    state.fix("--tries", 1).check(1)
+    asked = on_screen(
+        *(host, "runs", "--prune", "--repo", state.repo),
+        **{"env": state.env, "meanwhile": lambda press: press(b"n\n")},
+    )
+    said = " ".join(asked.lines)
+    assert "Remove 1 run folder, without a patch or older than 30 days? [y/N] n" in said, asked
+    assert asked.exit == 1 and "nothing was removed" in said and len(state.rows()) == 1
