@@ -114,10 +114,10 @@ def test_run_folder_can_be_moved(run_host: RunHost, finished: Path, tmp_path: Pa
 
 def test_run_without_a_patch(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     run = run_host(*arguments(sample_repo, tmp_path / "out", "--tries", 1))
-    run.one_line(1, "quote code that is missing or occurs several times")
+    run.one_line(1, "the quoted code occurs several times in ")
     assert (tmp_path / "out" / "patch.diff").read_bytes() == b""
     again = run_host("replay", tmp_path / "out")
-    again.one_line(1, "no patch", "quote code that is missing or occurs several times", "as recorded")
+    again.one_line(1, "no patch", "the quoted code occurs several times in ", "as recorded")
     assert again.stdout == b""
 
 

@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_640,
     "runtime/serve": 3_330,
     "runtime/task": 6_730,
-    "runtime/verbs": 10_400,
+    "runtime/verbs": 10_450,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
