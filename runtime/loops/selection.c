@@ -117,10 +117,10 @@ static AcrStep prove_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
             before->result == ACR_TEST_PASSED && strstr(work->run->script, "\ndef test");
         acr_candidate_prove(
             candidate, ACR_PROOF_NONE,
-            g_strdup_printf("without the patch, %s; it must fail with an "
-                            "AssertionError%s",
-                            before->why,
-                            calls_nothing ? "; does it call its test functions?" : ""));
+            g_strdup_printf(
+                "the script could not be used: without the patch, %s; it must fail with an "
+                "AssertionError%s",
+                before->why, calls_nothing ? "; does it call its test functions?" : ""));
         return ACR_STEP_DONE;
     }
     if (step == ACR_STEP_DONE)

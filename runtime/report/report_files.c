@@ -90,7 +90,8 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     for (guint i = 0; i < G_N_ELEMENTS(names); i++)
         take_file(&reader, names[i], MAX_FILE);
     take_file(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
-    acr_report_take_live(&folder, files);
+    if (acr_report_is_running(&folder))
+        take_file(&reader, ACR_FILE_LIVE, MAX_FILE);
     g_autoptr(GPtrArray) attempts = acr_report_list_names(folder.path, formats, MAX_ATTEMPTS);
     for (guint i = 0; i < attempts->len; i++)
         take_attempt(&reader, attempts->pdata[i]);

@@ -14,8 +14,7 @@ void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
 /* Adds a file. If the total would exceed 1 GB, returns false and adds nothing. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
-/* Adds the note live.json of a run, if the run is running (run_facts.c). */
-void acr_report_take_live(const AcrFolder *folder, AcrReportFiles *files);
+bool acr_report_is_running(const AcrFolder *folder); /* run_facts.c */
 /* Returns the JSON {"repo", "models", "ms"} of a run; NULL if a batch's summary has them; owned
  * (run_facts.c). */
 char *acr_report_run_facts(const AcrFolder *folder) ACR_MUST_USE;

@@ -8,7 +8,6 @@
 #include "task/live.h"
 
 #define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
-#define MAX_NOTE ((gsize)1024 * 1024)
 #define TIME "\"time\":{\"wall_ms\":" /* inside a JSON text, the quotation marks are escaped */
 
 /* Returns the time of all steps in a run's journal, in milliseconds. */
@@ -28,16 +27,12 @@ static gint64 journal_ms(const AcrFolder *folder)
     return sum;
 }
 
-void acr_report_take_live(const AcrFolder *folder, AcrReportFiles *files)
+bool acr_report_is_running(const AcrFolder *folder)
 {
     AcrLiveRun run = {0};
     acr_live_run_read(folder->path, NULL, &run);
-    bool is_running = run.process.state == ACR_LIVE_RUNS;
     acr_doing_clear(&run.doing);
-    g_autoptr(GBytes) note =
-        is_running ? acr_folder_read_file(folder, ACR_FILE_LIVE, MAX_NOTE, NULL) : NULL;
-    if (note)
-        acr_report_files_add(files, ACR_FILE_LIVE, note);
+    return run.process.state == ACR_LIVE_RUNS;
 }
 
 char *acr_report_run_facts(const AcrFolder *folder)

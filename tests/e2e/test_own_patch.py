@@ -56,7 +56,7 @@ def test_changes_of_the_working_tree_are_verified(host: Host, repo: Repo, tmp_pa
     assert [row["experiment"] for row in table] == [name.removesuffix(", without the patch") for name in names]
     assert names.count("rewritten") == names.count("rewritten, without the patch") == 1
     assert f"changed: {table[0]['changed']}; expected: {table[0]['expected']}" in result.out
-    assert "at the line that acr-host added" in result.out and saved["cost"]["calls"] == 0
+    assert "failed at the changed assertion (line " in result.out and saved["cost"]["calls"] == 0
     again = host.run("replay", out, env={"PATH": "/nonexistent"}).check()
     assert again.stdout == (out / "patch.diff").read_bytes()
     request = json.loads(host.run("pr", out, "--dry-run", "--json").check().out)
@@ -68,9 +68,9 @@ def test_changes_of_the_working_tree_are_verified(host: Host, repo: Repo, tmp_pa
 @pytest.mark.parametrize(
     ("after", "script", "options", "words"),
     [
-        pytest.param(RIGHT, PASSING, [], "no (without the patch, the script exits with 0; it must fail with an AssertionError)", marks=pytest.mark.full),
-        (RIGHT, "import app\n\ndef test_six():\n    assert 6 == 7\n", [], "no (without the patch, the script exits with 0; it must fail with an AssertionError; does it call its test functions?)"),
-        (RIGHT, "assert (\n", [], "no (without the patch, the script is not valid Python: SyntaxError: '(' was never closed (line 1)"),
+        pytest.param(RIGHT, PASSING, [], "no (the script could not be used: without the patch, the script exits with 0; it must fail with an AssertionError)", marks=pytest.mark.full),
+        (RIGHT, "import app\n\ndef test_six():\n    assert 6 == 7\n", [], "no (the script could not be used: without the patch, the script exits with 0; it must fail with an AssertionError; does it call its test functions?)"),
+        (RIGHT, "assert (\n", [], "no (the script could not be used: without the patch, the script is not valid Python: SyntaxError: '(' was never closed (line 1)"),
         (OTHER, SCRIPT, [], "no (with the patch, line 3 of the script raises AssertionError: half(4) is 0)"),
         ("    import sys\n    return 2 if sys.argv else 1\n", SCRIPT, [], "no (the patch is not plain code"),
         (RIGHT, SCRIPT, ["--regressions"], "no (the patch breaks tests that passed: tests.test_app.AppTest.test_six"),

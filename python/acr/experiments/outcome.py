@@ -59,7 +59,8 @@ class Outcome:
         """Whether the script failed with an exception that contains the word."""
         return self.failed and (word in self.err or word in self.out)
 
-    def describe(self) -> str:
+    def describe(self, changed_line: str = "") -> str:
+        """`changed_line`: the line of the user's script that the experiment changed, e.g. "line 4"."""
         if not self.ended:
             return "hit a limit or was ended by a signal"
         if self.passed:
@@ -69,6 +70,6 @@ class Outcome:
             return f"exit {self.code} without a traceback"
         lines = through[-1].lines(self.file)
         if lines and re.fullmatch("AssertionError: [a-z]{16}", through[-1].last):  # raised by an added line
-            return f"failed at the line that acr-host added (line {lines[-1]})"
+            return "failed at the changed assertion" + (f" ({changed_line} of the script)" if changed_line else "")
         where = f" (line {lines[-1]})" if lines else ""
         return f"failed with {through[-1].last[:MAX_SHOWN] or 'an error'}{where}"

@@ -78,7 +78,8 @@ class Case:
         return (yield run)
 
     def note(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool | None) -> bool | None:
-        happened = got if isinstance(got, str) else got.describe()
+        at = re.search(r"\((line \d+): `", changed)
+        happened = got if isinstance(got, str) else got.describe(at[1] if at else "")
         row = {"experiment": name, "changed": changed, "expected": expected, "happened": happened, "agrees": agrees}
         self.rows.append(row)
         return agrees
