@@ -16,7 +16,7 @@ import pytest
 import sandboxes
 from host import Host, binary
 from loopback import MODEL, LoopbackOpenAI
-from repos import sample_repo
+from repos import make_repo, sample_repo
 from runs import ISSUE, PATCH_2, SCRIPT, arguments, script_lines, write_script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -229,3 +229,21 @@ def test_a_guide_runs(host: Host, tmp_path: Path, guide: Path) -> None:
     for block in blocks(guide, "sh"):
         done = subprocess.run(["bash", "-ec", block], cwd=project.path, env=env, capture_output=True, timeout=300)
         assert done.returncode == 0, f"{block}\n{done.stdout.decode()}\n{done.stderr.decode()}"
+
+
+def test_the_answers_of_the_guide_verify_a_patch_and_wrong_ones_fail(host: Host, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "models-and-money.md"
+    [code], [answers] = blocks(page, "python"), blocks(page, "json")
+    [failure] = re.findall(r"^acr-host run: no patch: .*", page.read_text("utf-8"), re.MULTILINE)
+    repo = make_repo(tmp_path / "project", {"meter.py": code})
+    (tmp_path / "issue.md").write_text("`double(3)` should be 6, but it is 4.\n")
+    (tmp_path / "answers.jsonl").write_text(answers)
+    command = ["run", "--repo", repo.path, "--issue", "issue.md", "--model", "script:answers.jsonl"]
+    result = host.run(*command, "--out", "out", cwd=tmp_path).check()
+    assert "+    return x + x" in result.out
+    if sandboxes.missing_bubblewrap() is None:
+        assert "verified: yes" in result.err
+    (tmp_path / "answers.jsonl").write_text(answers.replace("return x + 1", "return x + 2"))
+    failed = host.run(*command, "--out", "out2", cwd=tmp_path)
+    shown = re.sub(r"'\S*answers\.jsonl'", "'answers.jsonl'", failed.one_line(1))
+    assert shown == failure

@@ -79,6 +79,7 @@ def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
                 "  OK\n",
             )
         ]
+        assert f'export PATH="{tree}/build/release:$PATH"' in shown and "acr-host doctor\n" in shown
         assert places[5] < places[2], "before the fix too"
         del places[5]
         assert sorted(places) == places

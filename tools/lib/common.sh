@@ -82,6 +82,18 @@ memory_folder() {
   fi 2>/dev/null
 }
 
+# show_progress LOG: print how much of a build is done by its log, "[ 42%]", until this process is killed or its parent
+# ends: on a terminal on one line, elsewhere a line every 20 seconds.
+show_progress() {
+  local share every=20 end='\n' never
+  exec {never}<> <(:) # a pipe to wait at, because a `sleep` would outlive this process
+  [ ! -t 1 ] || { every=2 end='\033[K\r'; }
+  while ! read -r -t "$every" -u "$never" && kill -0 $$ 2>/dev/null; do
+    share=$(grep -oE '^\[ *[0-9]+%' "$1" 2>/dev/null | tail -n 1 | tr -d '[ ') || true
+    printf "  compiling: %s$end" "${share:-0%}"
+  done
+}
+
 # build PRESET [TARGET...]: configure and build into build/PRESET, with ccache if it is installed.
 build() {
   local preset=$1 targets=()
@@ -93,7 +105,11 @@ build() {
   [ $# = 0 ] || targets=(--target "$@")
   quietly "configure-$preset" cmake -S "$root" --preset "$preset" -DCMAKE_RULE_MESSAGES=OFF # a process for each line
   say "  compiling, which can take minutes; the output is in ${logs#"$root"/}/build-$preset.log"
+  show_progress "$logs/build-$preset.log" &
+  local progress=$!
+  disown "$progress" # so that bash does not report its end
   quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"
+  kill "$progress" 2>/dev/null || true
 }
 
 # python_tools: install the pinned version of ruff into build/tools/venv. If no package index answers, the check that needs
