@@ -18,8 +18,9 @@
 #define MAX_CERTIFICATES ((gsize)2 * 1024 * 1024)
 /* Writes the certificates from stdin to a file, sets the variables named in $1, and runs $2. */
 #define WITH_CERTIFICATES                                                                          \
-    "f=$HOME/.acr-host-certificates.pem; cat >\"$f\" || exit; for v in $1; do export \"$v=$f\"; "  \
-    "done; /bin/sh -c \"$2\" </dev/null; s=$?; rm -f \"$f\"; exit $s"
+    "f=${HOME:-/tmp}/.acr-host-certificates.pem; cat >\"$f\" || exit; "                            \
+    "for v in $1; do export \"$v=$f\"; done; "                                                     \
+    "/bin/sh -c \"$2\" </dev/null; s=$?; rm -f \"$f\"; exit $s"
 
 static const char *const certificate_variables[] = {
     "PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"};
