@@ -330,7 +330,8 @@ static char *why_no_patch(const AcrCandidate *best, char *reason)
 {
     g_autofree char *taken = reason;
     const char *first = best->status == ACR_RAW_PATCH_BUT_UNMATCHED ? best->why : NULL;
-    return first ? g_strjoin("; ", first, reason, NULL) : g_steal_pointer(&taken);
+    bool is_told = !first || (reason && g_str_has_prefix(reason, first));
+    return is_told ? g_steal_pointer(&taken) : g_strjoin("; ", first, reason, NULL);
 }
 
 /* Sets the run's outcome. If a limit stopped the run, the outcome is the best result so far. */

@@ -201,10 +201,11 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
         bool is_failure = !acr_step_is_no_answer(reason);
         g_free(writer->reason);
         AcrExtractStatus last = writer->latest ? writer->latest->status : ACR_APPLICABLE_PATCH;
-        writer->reason =
-            last == ACR_APPLICABLE_PATCH
-                ? g_strdup(reason->message)
-                : g_strdup_printf("%s; then: %s", acr_extract_status_words(last), reason->message);
+        const char *before = last == ACR_RAW_PATCH_BUT_UNMATCHED ? writer->latest->why
+                                                                 : acr_extract_status_words(last);
+        writer->reason = last == ACR_APPLICABLE_PATCH
+                             ? g_strdup(reason->message)
+                             : g_strdup_printf("%s; then: %s", before, reason->message);
         if (!is_failure)
             acr_loops_note(work->run, "no patch in this try: %s", reason->message);
         g_propagate_error(is_failure ? error : NULL, reason);

@@ -116,7 +116,7 @@ def test_equals_are_put_to_the_vote(case: Case) -> None:
 def test_unusable_edits_are_told_before_the_end_of_the_script(case: Case) -> None:
     case.run([guard("no"), *search(), patch(before="nowhere")]).check(1)
     why = read_json(case.out / "result.json")["why"]
-    assert why.startswith("the edits quote code that is ") and "; then: script '" in why
+    assert why.startswith("the quoted code is not in app.py: `nowhere`; then: script '")
 
 
 def test_a_vote_that_cannot_be_read_is_told(case: Case) -> None:
