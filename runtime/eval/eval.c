@@ -112,6 +112,30 @@ static void begin_note(AcrEval *eval)
                                                                .total = eval->predictions->len});
 }
 
+/* Lists the tasks for reports on an evaluation that was killed; acr_eval_final removes the file. */
+static bool write_unfinished(const AcrEval *eval, GError **error)
+{
+    const AcrRunSpec *spec = eval->options->spec;
+    AcrJson *tasks = acr_json_new_array(), *empty = acr_json_new_array(),
+            *models = acr_json_new_array();
+    for (guint i = 0; i < eval->predictions->len; i++) {
+        const AcrPrediction *prediction = eval->predictions->pdata[i];
+        bool is_empty = !prediction->patch && !prediction->is_baseline;
+        is_empty = is_empty && !eval->options->spent_microusd; /* a batch has no patches yet */
+        acr_json_append(tasks, ACR_TEXT(prediction->instance_id));
+        if (is_empty)
+            acr_json_append(empty, ACR_TEXT(prediction->instance_id));
+        if (i == 0) /* the model after which the report is named */
+            acr_json_append(models, ACR_TEXT(prediction->model));
+    }
+    g_autoptr(AcrJson) json = acr_json_of("tasks", tasks, "empty_patch_ids", empty, "models",
+                                          models, "dataset", ACR_TEXT(spec->dataset), NULL);
+    g_autofree char *text = acr_json_print(json),
+                    *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id,
+                                             ACR_FILE_UNFINISHED, NULL);
+    return acr_file_write_atomic(path, text, strlen(text), 0644, error);
+}
+
 AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
                       const GPtrArray *predictions, GError **error)
 {
@@ -142,7 +166,8 @@ AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
         eval->other = acr_eval_read_other(options->python, options->spec->compare, error);
     bool ok = eval->other || !options->spec->compare;
     eval->folder = ok ? acr_eval_run_open(options->spec, error) : -1;
-    if (eval->folder >= 0 && acr_eval_write_run(options->spec, error)) {
+    if (eval->folder >= 0 && acr_eval_write_run(options->spec, error) &&
+        write_unfinished(eval, error)) {
         begin_note(eval);
         return eval;
     }

@@ -151,7 +151,12 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     out->sums = g_strdup(acr_json_get_string(told, "sums"));
     g_autofree char *object = acr_json_print(line);
     out->line = g_strconcat(object, "\n", NULL);
-    return write_text(path, pretty, error) && write_sound(sums, error);
+    g_autofree char *left =
+        g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, ACR_FILE_UNFINISHED, NULL);
+    bool ok = write_text(path, pretty, error) && write_sound(sums, error);
+    if (ok)
+        (void)remove(left);
+    return ok;
 }
 
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error)

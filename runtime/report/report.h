@@ -14,15 +14,17 @@ typedef struct {
     const char *compare;
     const char *const *only; /* for many runs: the names of the tasks to report on; NULL: all */
     const char *run_id;      /* the evaluation to report on; NULL: the only one, or the newest */
+    const char *model; /* the model of `run_id` to report on; NULL: the only one, or the newest */
 } AcrReportOptions;
 /* Returns the report of a folder; owned. `notes` (may be NULL) gets lines (owned) that say which of
  * several evaluations was taken. Errors: USAGE of task (the folder has no runs or no such evaluation; the
  * form or comparison does not exist for the folder), those of acr_python_call and base. */
 GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, GPtrArray *notes,
                         GError **error) ACR_MUST_USE;
-/* Returns the folder that contains the evaluation `path`, OUT/logs/run_evaluation/RUN_ID, and sets
- * its RUN_ID; NULL if `path` is no such folder. Both owned. */
-char *acr_report_folder_of(const char *path, char **out_run_id) ACR_MUST_USE;
+/* Returns the folder OUT that contains the evaluation `path`, OUT/logs/run_evaluation/RUN_ID, and
+ * sets its RUN_ID; NULL if `path` names none. If `path` is OUT/logs/run_evaluation/RUN_ID/MODEL or
+ * OUT/MODEL.RUN_ID.json, also sets its model. All owned. */
+char *acr_report_folder_of(const char *path, char **out_run_id, char **out_model) ACR_MUST_USE;
 /* Writes the page of each run of a batch into its run folder, unless the page is newer than the
  * journal. Errors: those of acr_report_make. */
 bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterrupt *interrupt,

@@ -1,7 +1,8 @@
 /* Selects the files of a run folder, or of a folder of many runs, for a report. Reads the files
  * within limits and never through a link; the report lists unreadable files. */
+#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 
 #include "layout/layout.h"
 #include "report/report_private.h"
@@ -143,7 +144,10 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         bytes && strcmp(name, ACR_FILE_SUMMARY) == 0 ? acr_json_parse_bytes(bytes, NULL) : NULL;
     const AcrJson *tasks = acr_json_get(summary, "tasks");
     bool is_empty = acr_json_type(tasks) == ACR_JSON_ARRAY && acr_json_size(tasks) == 0;
-    if (bytes && !is_empty)
+    if (bytes && !is_empty &&
+        (strchr(name, '/') || strcmp(name, ACR_FILE_SUMMARY) == 0 ||
+         g_strstr_len(g_bytes_get_data(bytes, NULL), (gssize)g_bytes_get_size(bytes),
+                      "\"resolved_ids\"")))
         acr_report_files_add(files, told, bytes);
 }
 
@@ -231,57 +235,78 @@ static void take_grading(const char *run, Newest *newest, AcrReportFiles *files)
         add_report_text(GRADING, "name", id, files);
 }
 
-/* Adds times, reasons and failing tests of an evaluation, which final reports lack. */
-static void take_evaluation(const char *dir, const char *part, const char *run_id,
+/* Adds the list of the tasks of an evaluation that did not end. Its process holds a lock. */
+static void take_unfinished(const char *run, const char *prefix, const AcrJson *unfinished,
                             AcrReportFiles *files)
+{
+    g_autoptr(AcrJson) told = acr_json_copy(unfinished);
+    g_autofree char *name = g_strconcat(prefix, "(unfinished)", NULL);
+    ACR_AUTO_FD fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    acr_json_set_bool(told, "runs", fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0);
+    g_autofree char *text = acr_json_print(told);
+    g_autoptr(GBytes) bytes = g_bytes_new(text, strlen(text));
+    acr_report_files_add(files, name, bytes);
+}
+
+static bool has_model(const AcrJson *json, const char *model)
+{
+    g_auto(GStrv) known = acr_json_strings(acr_json_get(json, "models"));
+    for (guint i = 0; known && known[i]; i++)
+        if (acr_report_is_of(model, known[i]))
+            return true;
+    return false;
+}
+
+/* Adds times, reasons and failing tests of an evaluation, which final reports lack. `model` is the
+ * model of the final report (NULL: there is none). The summary is that of the last command. */
+static void take_evaluation(const char *dir, const char *part, const char *run_id,
+                            const char *model, AcrReportFiles *files)
 {
     g_autofree char *run = acr_report_evaluation_path(dir, run_id),
                     *prefix = g_strconcat(part, run_id, NULL);
-    g_autoptr(AcrJson) summary = read_evaluation(dir, run_id, ACR_FILE_SUMMARY);
+    g_autoptr(AcrJson) summary = read_evaluation(dir, run_id, ACR_FILE_SUMMARY),
+                       unfinished = read_evaluation(dir, run_id, ACR_FILE_UNFINISHED);
     g_auto(GStrv) known = acr_json_strings(acr_json_get(summary, "models"));
     if (g_file_test(run, G_FILE_TEST_IS_SYMLINK))
         return;
-    take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
+    bool is_last = !model || !known || !known[0] || has_model(summary, model);
+    if (is_last)
+        take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
+    if (unfinished && (!model || has_model(unfinished, model)))
+        take_unfinished(run, prefix, unfinished, files);
     g_autoptr(GPtrArray) models = acr_report_list_names(run, NULL, ACR_REPORT_MAX_TASKS);
     for (guint i = 0; i < models->len; i++) {
         const char *name = models->pdata[i];
-        g_autofree char *model = g_build_filename(run, name, NULL),
+        g_autofree char *folder = g_build_filename(run, name, NULL),
                         *inside = g_build_filename(ACR_DIR_EVALUATIONS, run_id, name, NULL);
-        bool is_wanted = known && known[0] ? g_strv_contains((const char *const *)known, name)
-                                           : !g_str_has_prefix(name, "baseline-");
-        if (is_wanted && !g_file_test(model, G_FILE_TEST_IS_SYMLINK))
+        bool is_wanted = !is_last            ? acr_report_is_of(model, name)
+                         : known && known[0] ? g_strv_contains((const char *const *)known, name)
+                                             : !g_str_has_prefix(name, "baseline-");
+        if (is_wanted && !g_file_test(folder, G_FILE_TEST_IS_SYMLINK))
             take_predictions(dir, part, inside, files);
     }
 }
 
 /* Adds the files of a folder of many runs, except for the files of the batch itself. Of the final
- * reports, adds only the newest one of the evaluation (NULL: all of them). */
-static void take_many(const char *dir, const char *part, const char *run_id, AcrReportFiles *files)
+ * reports, adds only that of the evaluation and model (`run_id` NULL: all of them). */
+static void take_many(const char *dir, const char *part, const char *run_id, const char *model,
+                      AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = acr_report_list_names(dir, NULL, ACR_REPORT_MAX_TASKS);
-    g_autofree char *end = g_strdup_printf(".%s.json", run_id ? run_id : "");
-    const char *newest = NULL;
-    gint64 newest_ns = -1;
+    g_autofree char *final = g_strdup_printf(ACR_FILE_FINAL_REPORT, model ? model : "", run_id);
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
-        g_autofree char *path = g_build_filename(dir, name, NULL);
-        gint64 at_ns = g_str_has_suffix(name, end) ? acr_report_modified_ns(path) : -1;
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, part, name, files);
         else if (strcmp(name, ACR_FILE_SUMMARY) == 0 ||
                  (!run_id && strcmp(name, ACR_FILE_SHARD) != 0 &&
-                  strcmp(name, ACR_FILE_GRADES) != 0))
+                  strcmp(name, ACR_FILE_GRADES) != 0) ||
+                 (run_id && model && acr_report_is_of(final, name)))
             take_final_report(dir, part, name, files);
-        else if (run_id && at_ns > newest_ns) {
-            newest = name;
-            newest_ns = at_ns;
-        }
     }
-    if (newest)
-        take_final_report(dir, part, newest, files);
     take_final_report(dir, part, ACR_DIR_SHARED "/" ACR_FILE_LIVE, files); /* names all tasks */
     if (run_id)
-        take_evaluation(dir, part, run_id, files);
+        take_evaluation(dir, part, run_id, model, files);
 }
 
 /* Returns the run folders of a batch and of its shards; owned. */
@@ -303,12 +328,14 @@ static GPtrArray *list_runs(const char *dir)
 
 /* Adds the data of the page's title: the models, the data set, the evaluation, and the day of the
  * results. */
-static void take_about(const char *dir, const char *run_id, AcrReportFiles *files)
+static void take_about(const char *dir, const char *run_id, const char *model,
+                       AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) runs = list_runs(dir);
     g_autoptr(AcrJson) summary = acr_live_read(dir, ACR_FILE_SUMMARY),
                        graded = run_id ? read_evaluation(dir, run_id, ACR_FILE_SUMMARY) : NULL,
                        run = run_id ? read_evaluation(dir, run_id, ACR_FILE_EVAL_RUN) : NULL,
+                       left = run_id ? read_evaluation(dir, run_id, ACR_FILE_UNFINISHED) : NULL,
                        about = acr_json_of(ACR_STRING("folder", dir), NULL), meta = NULL;
     g_auto(AcrFolder) folder = {0};
     if (runs->len && acr_folder_read(runs->pdata[0], &folder, NULL))
@@ -316,8 +343,12 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
     const AcrJson *options = acr_json_get(meta, "options"),
                   *models =
                       meta ? acr_json_get(options, "model") : acr_json_get(graded, "model_names");
+    g_autoptr(AcrJson) named = model && graded && !has_model(graded, model)
+                                   ? acr_json_new_strings((const char *const[]){model, NULL})
+                                   : NULL;
     models = models ? models : acr_json_get(graded, "models"); /* of an earlier version */
-    const AcrJson *const sources[] = {summary, graded, run};
+    models = named ? named : models ? models : acr_json_get(left, "models");
+    const AcrJson *const sources[] = {summary, graded, run, left};
     const char *dataset = NULL;
     for (guint i = 0; i < G_N_ELEMENTS(sources) && !dataset; i++)
         dataset = acr_json_get_string(sources[i], "dataset");
@@ -344,27 +375,27 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
 }
 
 /* Adds the results of the run folders inside a folder, and one evaluation of them. */
-static bool add_many(const char *path, const char *wanted, bool may_be_empty, AcrReportFiles *files,
+static bool add_many(const AcrReportOptions *of, bool may_be_empty, AcrReportFiles *files,
                      GPtrArray *notes, GError **error)
 {
-    g_autofree char *named = NULL, *run_id = NULL, *of = acr_report_folder_of(path, &named);
-    const char *dir = of ? of : path;
+    g_autofree char *named = NULL, *run_id = NULL, *model = NULL,
+                    *top = acr_report_folder_of(of->dir, &named, &model);
+    const char *dir = top ? top : of->dir;
     g_autoptr(GPtrArray) places = acr_report_list_places(dir);
-    if (!acr_report_choose_evaluation(dir, wanted ? wanted : named, &run_id, notes, error))
+    if (!acr_report_choose_evaluation(dir, of->run_id ? of->run_id : named, &run_id, notes, error))
         return false;
+    if (of->model || (run_id && !model)) {
+        g_free(model);
+        model = of->model ? g_strdup(of->model) : acr_report_newest_model(dir, run_id, notes);
+    }
     for (guint i = 0; i < places->len; i++) { /* the folder itself comes last */
         g_autofree char *name = g_path_get_basename(places->pdata[i]);
-        take_many(places->pdata[i], i + 1 < places->len ? name : "", run_id, files);
+        take_many(places->pdata[i], i + 1 < places->len ? name : "", run_id, model, files);
     }
-    struct stat st;
-    g_autofree char *made = g_build_filename(dir, ACR_FILE_PREDICTIONS, NULL);
-    if (files->n == 0 && !may_be_empty)
-        return acr_task_refuse(
-            error, "'%s' %s", path,
-            stat(made, &st) == 0 && st.st_size > 0
-                ? "has only predictions; name the folder in which acr-host eval grades them"
-                : "is not the folder of a run, a batch or an evaluation");
-    take_about(dir, run_id, files);
+    g_autofree char *why = files->n == 0 && !may_be_empty ? acr_report_why_none(dir) : NULL;
+    if (why)
+        return acr_task_refuse(error, "'%s' %s", of->dir, why);
+    take_about(dir, run_id, model, files);
     return true;
 }
 
@@ -423,9 +454,10 @@ static GBytes *report_many(AcrPython *python, const AcrReportOptions *options, G
 {
     g_auto(AcrReportFiles) files = {0}, others = {0};
     const char *compare = options->compare;
-    if (!add_many(options->dir, options->run_id, strcmp(options->form, "live") == 0, &files, notes,
-                  error) ||
-        (compare && !add_many(compare, NULL, false, &others, notes, error)) ||
+    bool is_live = strcmp(options->form, "live") == 0;
+    const AcrReportOptions other = {.dir = compare};
+    if (!add_many(options, is_live, &files, notes, error) ||
+        (compare && !add_many(&other, false, &others, notes, error)) ||
         !add_only(options->only, &files))
         return NULL;
     GByteArray *fields = g_byte_array_new();

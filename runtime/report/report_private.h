@@ -41,6 +41,14 @@ char *acr_report_evaluation_path(const char *dir, const char *run_id) ACR_MUST_U
 bool acr_report_choose_evaluation(const char *dir, const char *wanted, char **out_id,
                                   GPtrArray *notes, GError **error) ACR_MUST_USE;
 
+/* Returns the model, as final reports name it, of the newest final report of an evaluation; owned;
+ * NULL if there is none. `notes` (may be NULL) gets a line if there are several. */
+char *acr_report_newest_model(const char *dir, const char *run_id, GPtrArray *notes) ACR_MUST_USE;
+/* Says why there is no report on a folder, and what to name instead; owned. */
+char *acr_report_why_none(const char *dir) ACR_MUST_USE;
+/* True if the names, of a final report or of a folder of an evaluation, are of the same model. */
+bool acr_report_is_of(const char *model, const char *name);
+
 /* ---- Pull requests ---- */
 
 /* Zero-initialise. All members are owned, except `host` and `spec`. */

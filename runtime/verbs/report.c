@@ -39,8 +39,9 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
         spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;
     g_autoptr(AcrPython) python = error ? NULL : acr_python_new(host->python_dir, &error);
     g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *run_id = NULL, *dir = acr_report_folder_of(spec->arguments[0], &run_id);
-    if (dir) { /* the user named the folder of an evaluation */
+    g_autofree char *run_id = NULL, *model = NULL,
+                    *dir = acr_report_folder_of(spec->arguments[0], &run_id, &model);
+    if (dir) { /* the user named an evaluation */
         g_free(spec->arguments[0]);
         spec->arguments[0] = g_steal_pointer(&dir);
         spec->run_id = spec->run_id ? spec->run_id : g_steal_pointer(&run_id);
@@ -49,7 +50,8 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
                                       .form = form_of(spec),
                                       .compare = spec->compare,
                                       .only = (const char *const *)only,
-                                      .run_id = spec->run_id};
+                                      .run_id = spec->run_id,
+                                      .model = model};
     g_autoptr(GBytes) report = python ? acr_report_make(python, &options, notes, &error) : NULL;
     if (!report)
         return acr_verb_fail(host, error);

@@ -324,11 +324,44 @@ def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Pat
     run_host("report", tmp_path, "--run-id", "x").one_line(2, "has no evaluation 'x'; it has new, old")
 
 
+def test_one_of_several_models_of_an_evaluation_is_reported(run_host: RunHost, tmp_path: Path) -> None:
+    """The newest or the named one, also of an evaluation that did not end."""
+    run = tmp_path / "logs" / "run_evaluation" / "r"
+    for age, model in enumerate(("old:1", "new")):
+        (run / model / "a").mkdir(parents=True)
+        verdict = {"official_resolved": age == 0, "total_ms": 2000, "failure": "issue_remains" if age else None}
+        (run / model / "a" / "verdict.json").write_text(json.dumps(verdict))
+        final = tmp_path / f"{model.replace(':', '_')}.r.json"
+        ids = {"resolved_ids": [] if age else ["a"], "unresolved_ids": ["a"] if age else [], "incomplete_ids": ["b"]}
+        final.write_text(json.dumps(ids))
+        os.utime(final, ns=(10**18 + age, 10**18 + age))
+    (run / "summary.json").write_text(json.dumps({"models": ["new"], "instances": {"a": {"seconds": 1}}}))
+    text = run_host("report", tmp_path, "-f", "text").check()
+    assert "predictions of 2 models: new, old_1; this is the newest, 'new'; name another as" in text.err
+    assert text.out.startswith("new, run r") and "tests of the issue fail" in text.out and "resolved 0 of 2" in text.out
+    for named in (tmp_path / "old_1.r.json", run / "old:1"):
+        other = run_host("report", named, "-f", "text").check()
+        assert re.search("^old[:_]1, run r", other.out) and "resolved 1 of 2" in other.out and not other.err
+        assert json.loads(run_host("report", named, "--json").check().out)["tasks"][0]["seconds"] == 2
+    left = {"tasks": ["a", "b", "c", "d"], "models": ["old:1"], "empty_patch_ids": ["d"]}
+    (run / "unfinished.json").write_text(json.dumps(left))
+    text = run_host("report", tmp_path, "-f", "text").check()
+    assert "this is the newest, 'old:1'" in text.err and "1 resolved, 1 empty patch; resolved 1 of 2" in text.out
+    assert text.out.endswith("\ngrading unfinished, 2 of 4 graded; rerun the same command\n2 tasks not begun: b, c\n")
+    for form in ("html", "markdown"):
+        told = run_host("report", tmp_path, "-f", form, "-o", "-").check().out
+        assert "grading unfinished, 2 of 4 graded" in told and "2 tasks not begun: b, c" in told
+    told = json.loads(run_host("report", tmp_path, "--json").check().out)
+    assert told["unfinished_grading"] == {"graded": 2, "tasks": 4, "runs": False} and told["not_begun"] == ["b", "c"]
+
+
 def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "other.json").write_text("{}")
     run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
     run_host("report").one_line(2, "give the folder of a run")
-    batch = many(tmp_path / "batch", run_folder, ["none"], [])
+    batch = many(tmp_path / "above" / "batch", run_folder, ["none"], [])
+    run_host("report", batch.parent).one_line(2, f"; inside it are: {batch}")
     run_host("report", batch, "--compare", run_folder).one_line(2, "is the folder of one run, but")
     run_host("report", run_folder, "--compare", run_folder, "-f", "junit").one_line(2, "supports only --format html")
     pair = run_host("report", run_folder, "--compare", run_folder, "-f", "text").check().out

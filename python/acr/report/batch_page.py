@@ -22,13 +22,12 @@ from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.parse_diff import count_changed
 from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
 from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, error_of, kind_of, status_words, verdict_of
+from acr.report.unfinished import MAX_ROWS, UNFINISHED, lines_on, listed_in, wanted_of
 
-MAX_ROWS = 10_000
 _RUN = "(run)"  # key of what is known of a run that belongs to no batch
 _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
 _MAX_FAILING = 3  # maximum failing tests that a row names
 _MAX_WHY = 240  # maximum characters of a reason in a row of a page or in Markdown
-_MAX_NOT_BEGUN = 10  # maximum names of tasks that were not begun
 _WITHOUT_RESULT = ("failed", "stopped", "interrupted", "unfinished")  # statuses
 # A verdict -> the status of a task without a row in the summary, e.g. because the batch was killed after the task's end.
 _STATUS_OF = {"verified": "patch", "validated": "patch", "unverified": "patch", "not_reproduced": "none"}
@@ -186,31 +185,28 @@ def _task(found: dict[str, Task], name: object) -> Task:
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
 
-def _wanted(files: dict[str, bytes]) -> set[str] | None:
-    """The names of the tasks to include; None: all."""
-    return set(files["(instances)"].decode("utf-8", "replace").split("\n")) if "(instances)" in files else None
+def _grade_by(verdict: dict[str, Any]) -> str:
+    """The grade that a verdict.json tells; "" for none."""
+    if "official_resolved" not in verdict:
+        return ""
+    return "error" if verdict.get("error") else "resolved" if verdict["official_resolved"] else "unresolved"
 
 
-def not_begun_of(files: dict[str, bytes], tasks: list[Task]) -> list[str]:
-    """The tasks of a batch, by the notes of the batch and its shards, that have no run and no result."""
-    wanted, known = _wanted(files), {task.name for task in tasks}
-    listed = (member(load(data), "tasks") for name, data in files.items() if name.endswith(f"/{layout.LIVE}"))
-    names = [line_of(name, 200) for each in listed if isinstance(each, list) for name in each if isinstance(name, str)]
-    left = [name for name in dict.fromkeys(names) if name not in known and (wanted is None or name in wanted)]
-    return left[:MAX_ROWS] if len(tasks) < MAX_ROWS else []
-
-
-def _not_begun(about: object) -> str:
-    """How many tasks were not begun, and the first names; "" if there are none."""
-    names = member(about, "not_begun") or []
-    more = f" and {len(names) - _MAX_NOT_BEGUN} more" if len(names) > _MAX_NOT_BEGUN else ""
-    return f"{count_of(len(names), 'task')} not begun: {', '.join(names[:_MAX_NOT_BEGUN])}{more}" if names else ""
+def _take_unreported(found: dict[str, Task], unfinished: dict[str, None]) -> None:
+    """Grade by their verdicts the tasks of an unfinished grading, which has no final report or that of an earlier one."""
+    is_reported = any(task.grade for task in found.values())
+    for task in list(found.values()):
+        if task.name in unfinished or not is_reported:
+            empty = task.grade if task.grade == "empty_patch" else ""
+            task.grade = _grade_by(task.graded) or (empty if task.name in unfinished else task.grade)
+        if task.name in unfinished and not (task.grade or task.verdict or task.ended):
+            del found[task.name]
 
 
 def tasks_of(files: dict[str, bytes]) -> list[Task]:
     """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS. The
     input "(instances)" is no file of the folder: if it is given, it lists the tasks to include."""
-    wanted = _wanted(files)
+    wanted = wanted_of(files)
     found: dict[str, Task] = {}
     for name, data in files.items():
         folder, _, inside = name.partition("/")
@@ -230,7 +226,10 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             _take_report(_task(found, folder), data)
         elif inside == layout.VERDICT:
             verdict = load(data)
-            _task(found, folder).graded = verdict if isinstance(verdict, dict) else {}
+            task = _task(found, folder)
+            task.graded = verdict if isinstance(verdict, dict) else {}
+            task.grade_seconds = task.grade_seconds or number_of(task.graded.get("total_ms")) / 1000
+            task.failure = task.failure or line_of(task.graded.get("failure"), 60)
         report = load(data) if not inside else None
         _take_summary(found, report)
         for grade in _GRADES:
@@ -238,6 +237,7 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             for each in ids[: MAX_ROWS * 2] if isinstance(ids, list) else []:
                 if isinstance(each, str):
                     _task(found, each).grade = grade
+    _take_unreported(found, listed_in(files, UNFINISHED))
     return [found[name] for name in sorted(found) if wanted is None or name in wanted][:MAX_ROWS]
 
 
@@ -247,7 +247,7 @@ def grade_of(run: Run) -> str:
     if not isinstance(verdict, dict):
         return ""
     task.graded = verdict
-    task.grade = "error" if verdict.get("error") else "resolved" if verdict.get("official_resolved") else "unresolved"
+    task.grade = _grade_by(verdict) or "unresolved"
     _take_report(task, run.grading.get(layout.EVAL_REPORT, b""))
     why = _why_with_tests(task)
     return f"{_words(task.outcome)}{f' ({why})' if why else ''}"
@@ -454,7 +454,7 @@ def render_batch(
     resolved = sum(task.grade == "resolved" for task in tasks)
     title = count_of(len(tasks), "task") + (f", {resolved} resolved" if _graded(tasks) else "")
     made = _about(about)
-    top = join(tag("p", line) for line in (said, _not_begun(about)) if line)
+    top = join(tag("p", line) for line in (said, *lines_on(about)))
     return page(f"{title}: {made}" if made else title, top, sections, version, is_live)
 
 
@@ -483,7 +483,7 @@ def batch_text(tasks: list[Task], comparison: dict[str, Any] | None, about: obje
     """Models, data set and evaluation, a line for each task, then the totals."""
     lines = [*_aligned(_table_of(tasks, bool(comparison))), *_aligned(_crossed(tasks))]
     spent = _price(tasks, about) if _charged_in_all(tasks, about) else ""
-    ends = [f"{_sums(tasks)}{_rate(tasks)}", spent, _not_begun(about), *(comparison or {}).get("lines", ())]
+    ends = [f"{_sums(tasks)}{_rate(tasks)}", spent, *lines_on(about), *(comparison or {}).get("lines", ())]
     return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
 
 
@@ -494,7 +494,7 @@ def batch_markdown(tasks: list[Task], comparison: dict[str, Any] | None, about: 
     crossed = f"{_markdown_table(counted)}\n" if counted else ""
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
     listed = _markdown_table(_table_of(tasks, bool(comparison)))
-    ends = [*(comparison or {}).get("lines", ()), _not_begun(about)]
+    ends = [*(comparison or {}).get("lines", ()), *lines_on(about)]
     told = "".join(f"{escaped(plain_line(line, 2000))}\n\n" for line in ends if line)
     return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{crossed}{told}{listed}"
 
@@ -518,6 +518,7 @@ def batch_summary(tasks: list[Task], comparison: dict[str, Any] | None, about: o
         "charged_microusd": _charged_in_all(tasks, about),
         "tasks": rows,
         "not_begun": member(about, "not_begun") or [],
+        **({"unfinished_grading": member(about, "unfinished")} if member(about, "unfinished") else {}),
         **({"comparison": {key: each for key, each in comparison.items() if key != "lines"}} if comparison else {}),
     }
 

@@ -6,7 +6,7 @@ import json
 
 from acr import layout
 from acr.byte_fields import unpack
-from acr.report import atif, batch_page, junit, pull_request, run_page, sarif, words
+from acr.report import atif, batch_page, junit, pull_request, run_page, sarif, unfinished, words
 from acr.report.plain import load, member
 from acr.report.story import run_of
 
@@ -59,7 +59,11 @@ def tasks(argument: bytes) -> bytes:
     split, is_compared = int(count) * 2, compared == b"1"
     files = _pairs(fields[:split])
     found, told = batch_page.tasks_of(files), load(files.get("(about)"))
-    about = {**(told if isinstance(told, dict) else {}), "not_begun": batch_page.not_begun_of(files, found)}
+    about = {
+        **(told if isinstance(told, dict) else {}),
+        "not_begun": unfinished.not_begun_of(files, {task.name for task in found}),
+    }
+    about["unfinished"] = unfinished.grading_of(files, {task.name for task in found if task.grade})
     about["models"] = list(dict.fromkeys(model for task in found for model in task.models)) or about.get("models")
     others = _pairs(fields[split:])
     others |= {name: data for name, data in files.items() if name == "(instances)"}
