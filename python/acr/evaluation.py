@@ -138,9 +138,9 @@ def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) 
     resolved, total = sum(row["grade"] == reports.RESOLVED for row in graded), len(run["tasks"])
     audits = [row["audit"] for row in graded if row.get("audit")]
     lines.append(_audited(run, audits) if audits else _counts(run, graded))
-    late = sum(row["late"] for row in run["rows"])
+    late = [row["task"] for row in run["rows"] if row["late"]]
     if late:
-        lines.append(f"{late:5}  not graded before --max-time")
+        lines.append(f"{len(late):5}  not graded before --max-time")
     failures: dict[str, list[str]] = {}
     for row in graded:
         if row["failure"]:
@@ -171,6 +171,7 @@ def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) 
         "resolved": resolved,
         "interval_95": wilson(resolved, total),
         "failures": failures,
+        **({"late": late} if late else {}),
     }
     summary.update(_costs(run["rows"], costs))
     if run["usd"] is not None:

@@ -70,9 +70,9 @@
     ACR_DIR_LOGS "/run_evaluation"         /* a folder RUN_ID/MODEL/ID for each prediction */
 #define ACR_FILE_FINAL_REPORT "%s.%s.json" /* the final report, named after the model and RUN_ID */
 #define ACR_FILE_EVAL_RUN "run.json"       /* the options of the evaluation */
-#define ACR_FILE_UNFINISHED "unfinished.json" /* in RUN_ID: the tasks, until all are graded */
-#define ACR_FILE_GRADES "grades.json"      /* the grades of a shard */
-#define ACR_FILE_EVAL_SCRIPT "eval.sh"     /* for a prediction: the test script */
+#define ACR_FILE_UNFINISHED "unfinished.json"  /* in RUN_ID: the tasks, until all are graded */
+#define ACR_FILE_GRADES "grades.json"          /* the grades of a shard */
+#define ACR_FILE_EVAL_SCRIPT "eval.sh"         /* for a prediction: the test script */
 #define ACR_FILE_EVAL_LOG "run_instance.log"   /* for a prediction: the log of the grading */
 #define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* for a prediction: the tests' output */
 #define ACR_FILE_EVAL_REPORT "report.json"     /* for a prediction: the official report */

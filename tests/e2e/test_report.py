@@ -343,6 +343,10 @@ def test_one_of_several_models_of_an_evaluation_is_reported(run_host: RunHost, t
         other = run_host("report", named, "-f", "text").check()
         assert re.search("^old[:_]1, run r", other.out) and "resolved 1 of 2" in other.out and not other.err
         assert json.loads(run_host("report", named, "--json").check().out)["tasks"][0]["seconds"] == 2
+    page = run_host("report", tmp_path, "-f", "html", "-o", "-").check().out
+    assert '<td class="warn">without a prediction</td>' in page and "USD" not in page and ">-</td>" in page
+    (run / "summary.json").write_text(json.dumps({"models": ["new"], "late": ["b"], "instances": {}}))
+    assert "b     not graded before --max-time" in run_host("report", tmp_path, "-f", "text").check().out
     left = {"tasks": ["a", "b", "c", "d"], "models": ["old:1"], "empty_patch_ids": ["d"]}
     (run / "unfinished.json").write_text(json.dumps(left))
     text = run_host("report", tmp_path, "-f", "text").check()

@@ -42,7 +42,7 @@ BUDGETS = {
     "runtime/loops": 6_280,
     "runtime/project": 2_900,
     "runtime/py": 1_920,
-    "runtime/report": 1_740,
+    "runtime/report": 1_800,
     "runtime/serve": 3_330,
     "runtime/task": 6_730,
     "runtime/verbs": 10_450,

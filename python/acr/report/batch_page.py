@@ -22,7 +22,7 @@ from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.parse_diff import count_changed
 from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
 from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, error_of, kind_of, status_words, verdict_of
-from acr.report.unfinished import MAX_ROWS, UNFINISHED, lines_on, listed_in, wanted_of
+from acr.report.unfinished import MAX_ROWS, UNFINISHED, grade_by, lines_on, listed_in, wanted_of
 
 _RUN = "(run)"  # key of what is known of a run that belongs to no batch
 _PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
@@ -32,11 +32,17 @@ _WITHOUT_RESULT = ("failed", "stopped", "interrupted", "unfinished")  # statuses
 # A verdict -> the status of a task without a row in the summary, e.g. because the batch was killed after the task's end.
 _STATUS_OF = {"verified": "patch", "validated": "patch", "unverified": "patch", "not_reproduced": "none"}
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
+_UNGRADED = ("incomplete", "late")  # grades of tasks that were not graded
+_OUTCOMES = {
+    "doubted": "resolved (not believed)",
+    "incomplete": "without a prediction",
+    "late": "not graded before --max-time",
+}
 
 
 @dataclass
 class Task:
-    """`grade` is one of _GRADES, or empty if the task was not graded; `verdict_file`: our verdict on the grade; `cost`:
+    """`grade` is one of _GRADES, "late", or empty if the task was not graded; `verdict_file`: our verdict on the grade; `cost`:
     micro-USD."""
 
     name: str
@@ -158,6 +164,9 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task.run_why = task.run_why or line_of(row.get("error"), 1000)
         task.repo = line_of(row.get("repo"), 300)
         task.spent = task.spent or (row["cost"] if isinstance(row.get("cost"), dict) else {})
+    late = member(summary, "late")
+    for name in late if isinstance(late, list) else ():
+        _task(found, name).grade = "late"
     for name, row in instances.items() if isinstance(instances, dict) else ():
         task = _task(found, name)
         task.repo = task.repo or line_of(member(row, "repo"), 300)
@@ -185,20 +194,13 @@ def _task(found: dict[str, Task], name: object) -> Task:
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
 
-def _grade_by(verdict: dict[str, Any]) -> str:
-    """The grade that a verdict.json tells; "" for none."""
-    if "official_resolved" not in verdict:
-        return ""
-    return "error" if verdict.get("error") else "resolved" if verdict["official_resolved"] else "unresolved"
-
-
 def _take_unreported(found: dict[str, Task], unfinished: dict[str, None]) -> None:
     """Grade by their verdicts the tasks of an unfinished grading, which has no final report or that of an earlier one."""
     is_reported = any(task.grade for task in found.values())
     for task in list(found.values()):
         if task.name in unfinished or not is_reported:
             empty = task.grade if task.grade == "empty_patch" else ""
-            task.grade = _grade_by(task.graded) or (empty if task.name in unfinished else task.grade)
+            task.grade = grade_by(task.graded) or (empty if task.name in unfinished else task.grade)
         if task.name in unfinished and not (task.grade or task.verdict or task.ended):
             del found[task.name]
 
@@ -247,7 +249,7 @@ def grade_of(run: Run) -> str:
     if not isinstance(verdict, dict):
         return ""
     task.graded = verdict
-    task.grade = _grade_by(verdict) or "unresolved"
+    task.grade = grade_by(verdict) or "unresolved"
     _take_report(task, run.grading.get(layout.EVAL_REPORT, b""))
     why = _why_with_tests(task)
     return f"{_words(task.outcome)}{f' ({why})' if why else ''}"
@@ -256,7 +258,7 @@ def grade_of(run: Run) -> str:
 def _results(tasks: list[Task], is_graded: bool) -> dict[str, bool]:
     """Whether each task that was graded is resolved; without grades, whether the verdict of its run is good."""
     if is_graded:
-        return {task.name: task.grade == "resolved" for task in _graded(tasks) if task.grade != "incomplete"}
+        return {task.name: task.grade == "resolved" for task in _graded(tasks) if task.grade not in _UNGRADED}
     return {task.name: kind_of(task.outcome) == "good" for task in tasks if task.outcome not in ("", "unfinished")}
 
 
@@ -281,7 +283,11 @@ def compare_batches(tasks: list[Task], others: list[Task], about: object) -> dic
 
 def _words(outcome: str) -> str:
     """An outcome in the words that the terminal shows."""
-    return "resolved (not believed)" if outcome == "doubted" else VERDICTS.get(outcome, outcome.replace("_", " "))
+    return _OUTCOMES.get(outcome) or VERDICTS.get(outcome, outcome.replace("_", " "))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds else "-"
 
 
 def _failing(task: Task) -> str:
@@ -331,13 +337,13 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
         ("before", is_compared, lambda task: tag("td", _words(task.other), data_head="before")),
         ("verdict", _has_verdicts(tasks), lambda task: tag("td", VERDICTS.get(task.verdict, ""), data_head="verdict")),
         ("patch", any(status.values()), lambda task: tag("td", status[task.name], data_key=sum(task.changed), data_head="patch")),
-        ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
+        ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost) if task.calls else "-", class_="n", data_key=task.cost)),
         ("model", len({tuple(task.models) for task in tasks}) > 1,
          lambda task: tag("td", "+".join(task.models), data_head="model")),
         ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n", data_head="calls")),
-        ("time", True, lambda task: tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}")),
+        ("time", True, lambda task: tag("td", _time(task.seconds), class_="n", data_key=f"{task.seconds:.1f}")),
         ("set-up", any(task.setup_seconds >= 0.05 for task in tasks),
-         lambda task: tag("td", f"{task.setup_seconds:.1f} s", class_="n", data_key=f"{task.setup_seconds:.1f}", data_head="set-up")),
+         lambda task: tag("td", _time(task.setup_seconds), class_="n", data_key=f"{task.setup_seconds:.1f}", data_head="set-up")),
         ("why", any(task.why for task in tasks), lambda task: tag("td", shortened(task.why, _MAX_WHY), class_="why")),
         ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why", data_head="failing tests")),
         ("log", has_pages and any(task.log for task in tasks),
@@ -433,8 +439,8 @@ def render_batch(
     and the names of tasks not begun, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     kinds = [kind_of(name) for name, _ in _counts(tasks)]
-    price = _price(tasks, about)
-    said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}; {price}{_rate(tasks)}"
+    price = f"; {_price(tasks, about)}" if any(task.verdict or task.ended or task.calls for task in tasks) else ""
+    said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}{price}{_rate(tasks)}"
     filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])

@@ -75,7 +75,7 @@ def verdict_of(result: object) -> str:
 def kind_of(outcome: str) -> str:
     """The colour class of an outcome of a run, a grading or an audit."""
     good = ("resolved", "verified", "validated", "reproduced", "sound")
-    undecided = ("unverified", "doubted", "flaky", "unfinished")
+    undecided = ("unverified", "doubted", "flaky", "incomplete", "late", "unfinished")
     return "good" if outcome in good else "warn" if outcome in undecided else "bad"
 
 

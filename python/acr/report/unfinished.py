@@ -46,3 +46,10 @@ def lines_on(about: object) -> list[str]:
     state, advice = ("runs", "") if member(grading, "runs") else ("unfinished", "; rerun the same command")
     told = f"grading {state}, {member(grading, 'graded')} of {member(grading, 'tasks')} graded{advice}"
     return ([told] if grading else []) + ([not_begun] if names else [])
+
+
+def grade_by(verdict: dict[str, Any]) -> str:
+    """The grade that a verdict.json tells; "" for none."""
+    if "official_resolved" not in verdict:
+        return ""
+    return "error" if verdict.get("error") else "resolved" if verdict["official_resolved"] else "unresolved"
