@@ -146,7 +146,7 @@ def _summary(run: dict, graded: list[dict], lines: list[str], costs: list[str]) 
         if row["failure"]:
             failures.setdefault(row["failure"], []).append(row["task"])
     doubts = {
-        words: [row["task"] for row in graded if row.get(key)]
+        words: [row["task"] for row in graded if row.get(key) and row[key] != row.get("error")]
         for key, words in (
             ("doubt", "resolved, but not believed"),
             ("ungradable", "cannot be graded here"),

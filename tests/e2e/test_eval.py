@@ -562,7 +562,7 @@ def test_what_is_missing_is_a_verdict_only_if_the_patch_removes_it(
     report, verdict = json.loads(result.stdout), json.loads((project.place / "verdict.json").read_text())
     assert report["unresolved_ids" if is_verdict else "error_ids"] == ["a__b-1"]
     assert verdict["failure"] == ("no_tests_found" if is_verdict else "environment")
-    assert verdict["is_gradable"] == is_verdict and (is_verdict or why in result.err)
+    assert verdict["is_gradable"] == is_verdict == (why not in result.err) and "cannot be graded here" not in result.err
     assert f"  {why}\n" in project.host.run("report", str(project.folder / "out"), "-f", "text").check().out
 
 
