@@ -25,7 +25,7 @@ STAGE = r"(?:(?:round|try) \d+: )?(?:snapshot|index|select|extract|search|analys
 # The block, whose parts may be on any of its lines.
 PART = (
     rf"{STAGE}|waiting for an answer|\d+ s|\d+ min \d+ s|\d+ calls?|\d+ tokens(?: \(\d+% of the ceiling\))?"
-    r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|total (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
+    r"|\d+\.\d{4} USD(?: charged)?(?: \(\d+% of the (?:ceiling\)|c.*))?|total (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
     r"|\d+ of \d+ tasks|\d+ with a patch|about .* to go"
 )
 BLOCK = re.compile(rf"(?:{PART})(?: · (?:{PART}))*")
@@ -54,7 +54,7 @@ def test_the_block_is_wiped_before_the_patch_and_the_summary(
     shown = on_screen(host, *run, columns=columns, env=server.environment)
     assert shown.exit == 0
     check_untorn(shown, columns)
-    for text in ("round 3: locate", "calls", "tokens (", "$", "% of the ceiling)", "total "):
+    for text in ("round 3: locate", "calls", "tokens (", " USD", "% of the ceiling)", "total "):
         assert any(text in line for view in shown.views for line in view), text
     out = "".join(shown.raw.decode().splitlines())
     patch = (tmp_path / "out" / "patch.diff").read_text("utf-8").splitlines()
