@@ -187,9 +187,6 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     g_autoptr(AcrBatchGrading) grading = NULL;
     host->progress = acr_console_progress(console);
     bool needs_rows = acr_batch_needs_rows(spec), is_graded = spec->grade >= 0;
-    g_autofree char *faults = acr_dataset_faults(instances);
-    if (faults)
-        acr_progress_warn(host->progress, faults);
     if (needs_rows)
         rows = acr_batch_rows_new(host, spec, instances, &error);
     if (rows && is_graded)
@@ -199,6 +196,10 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
         acr_console_end(console);
         return acr_verb_fail_grading(host, error);
     }
+    acr_dataset_find_commits(spec->repos, spec->out, left);
+    g_autofree char *faults = acr_dataset_faults(instances);
+    if (faults)
+        acr_progress_warn(host->progress, faults);
     if (is_graded && !spec->quiet)
         warn_of_place(host, spec, rows);
     AcrBatchOptions batch = {
@@ -312,9 +313,10 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
     if (!acr_shard_narrow(spec, &bound, instances, &note, &error))
         return fail_shard(host, error);
     g_autoptr(GPtrArray) left = acr_batch_unfinished(spec->out, instances);
-    acr_dataset_find_commits(spec->repos, spec->out, left);
-    if (spec->dry_run)
+    if (spec->dry_run) {
+        acr_dataset_find_commits(spec->repos, spec->out, left);
         return dry_run_batch(host, spec, instances, left);
+    }
     if (!check_batch_models(host, spec, left, &error))
         return acr_verb_fail(host, error);
     if (!acr_shard_lock(spec, note, &lock, &error))
