@@ -357,8 +357,7 @@ static const char *read_name(Scan *scan, const char *at, const char *stop)
         return end;
     acr_line_cursor_move(&scan->cursor, scan->content, (gsize)(at - scan->content->text.text));
     UseKind kind = kind_of_use(scan, at, end);
-    bool is_import =
-        kind == USE_REFERENCE && scan->reply->search->mode.lines && is_in_import(scan, at);
+    bool is_import = kind == USE_REFERENCE && is_in_import(scan, at);
     if (kind != USE_NONE && !is_import)
         add_use(scan, kind);
     learn_name(scan, at, end);

@@ -144,7 +144,8 @@ bool acr_search_outline(AcrSearch *search, const char *file, AcrAnswer *out, GEr
     AcrMatch match = {.entry =
                           files.entries->len == 1 ? g_array_index(files.entries, gsize, 0) : 0};
     gint32 number = files.entries->len == 1 ? search->file_of_entry[match.entry] : -1;
-    out->places = g_ptr_array_new();
+    g_autoptr(GString) text = g_string_new(NULL);
+    out->places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
     out->lines = g_ptr_array_new_with_free_func(free_line);
     out->notes = g_strdup("");
     if (number < 0)
@@ -155,9 +156,16 @@ bool acr_search_outline(AcrSearch *search, const char *file, AcrAnswer *out, GEr
     for (guint32 i = 0; content && i < held->n_symbols; i++) {
         const AcrSymbol *symbol = acr_index_symbol(search->index, held->first_symbol + i);
         match.line = symbol->def;
-        if (ACR_KIND(symbol->kind) & ACR_DEFINITIONS)
-            add_shown_line(&reply, &match, out->lines->len, content, out);
+        if (!(ACR_KIND(symbol->kind) & ACR_DEFINITIONS))
+            continue;
+        const AcrShownLine *line = add_shown_line(&reply, &match, out->lines->len, content, out);
+        guint32 id = held->first_symbol + i;
+        g_ptr_array_add(out->places, acr_place_new(line->file, line->line, line->line,
+                                                   acr_index_class_of(search->index, id),
+                                                   acr_index_func_of(search->index, id)));
+        g_string_append_printf(text, "%u %s\n", line->line, line->text);
     }
+    out->output = g_strdup(text->str);
     out->ok = out->lines->len > 0;
     return true;
 }

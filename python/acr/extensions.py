@@ -131,7 +131,7 @@ class Repo:
         rows = self.ask({"what": "symbols", "file": file, "name": name})["symbols"]
         return [Symbol(**row) for row in rows]
 
-    def call(self, name: str, **arguments: str | int) -> Answer:
+    def call(self, name: str, /, **arguments: str | int) -> Answer:
         """The answer of a built-in search call: repo.call("search_method", method_name="save"). Raises RepoError."""
         answer = self.ask({"what": "call", "name": name, "arguments": arguments})
         places = [Place(row["file"], row["start"], row["end"]) for row in answer["results"]]

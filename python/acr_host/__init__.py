@@ -308,12 +308,13 @@ def run(
 def verify(
     script: Path, *, patch: Path | None = None, repo: Path | None = None, rev: str | None = None, **options: Option
 ) -> RunResult:
-    """Prove a patch by a script that fails without it, without a model. `patch` is a diff (default: the changes of the working tree
-    since `rev`, which is HEAD by default). `options` are the program's others. Errors: HostError.
+    """Prove a patch by a script that fails without it, without a model. `patch` is the path or the text of a diff (default: the
+    changes of the working tree since `rev`, which is HEAD by default). `options` are the program's others. Errors: HostError.
     """
-    given = {"script": script, "patch": patch, "repo": repo, "rev": rev}
+    text = patch.encode("utf-8", "surrogateescape") if isinstance(patch, str) and "\n" in patch else None
+    given = {"script": script, "patch": "-" if text else patch, "repo": repo, "rev": rev}
     command = _command("verify", (), {"quiet": True, **given, **options, "json": True})
-    return _result(_read(_output(command, _WITH_RESULT), "verdict"))
+    return _result(_read(_output(command, _WITH_RESULT, text), "verdict"))
 
 
 def plan(**options: Option) -> dict[str, Any]:

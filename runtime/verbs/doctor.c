@@ -175,8 +175,9 @@ static void check_model(Doctor *doctor, const AcrLimits *limits, const char *nam
                   error->message);
         return;
     }
-    g_autofree char *answer =
-        status ? g_strdup_printf("; answers (HTTP %d)", status) : g_strdup("");
+    g_autofree char *answer = status          ? g_strdup_printf("; answers (HTTP %d)", status)
+                              : facts.address ? g_strdup("; not contacted (add --online)")
+                                              : g_strdup("");
     g_autofree char *found = g_strdup_printf("%s%s%s%s", facts.address ? facts.address : "a script",
                                              facts.key       ? ", key from "
                                              : facts.address ? ", without key"

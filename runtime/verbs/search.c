@@ -181,12 +181,14 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     return out;
 }
 
-/* Says how many callers there are in tests; `n` lines with callers were found elsewhere. */
+/* Says how many lines tests have; `n` lines were found elsewhere. */
 static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint n, GError **error)
 {
     g_auto(AcrAnswer) all = {0};
-    bool is_asked = strcmp(call->spec->name, ACR_CALL_CALLERS) == 0 && !manner->spec->in_file;
-    if (!is_asked || n == 0 || !is_for_person(manner) || manner->spec->with_tests)
+    bool is_asked =
+        strcmp(call->spec->name, ACR_CALL_CALLERS) == 0 || widest(call, manner) > IN_TESTS;
+    if (!is_asked || !n || !is_for_person(manner) || manner->spec->with_tests ||
+        manner->spec->in_file || manner->spec->limit > 0)
         return true;
     manner->width = IN_TESTS;
     if (!run_call(self, call, manner, &all, error))
@@ -317,9 +319,8 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
         acr_search_tell_text(name, manner->spec->in_file, manner->width);
     else if (!named.found.notes || !*named.found.notes) /* otherwise the notes name the place */
         acr_search_tell_width(manner->spec, manner->width);
-    const AcrRunSpec *spec = manner->spec;
-    bool wants_lines = acr_search_is_text(spec) || acr_search_is_list(spec) || spec->with_tests;
-    if (!is_text && !spec->json && wants_lines)
+    bool wants_lines = acr_search_is_text(manner->spec) || acr_search_is_list(manner->spec);
+    if (!is_text && !manner->spec->json && (wants_lines || manner->spec->with_tests))
         acr_verb_say("only definitions are shown; write /%s to search for the text", name);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
 }
@@ -344,10 +345,10 @@ static bool show_file(Search *self, const char *name, const AcrRunSpec *spec, Ac
 {
     const Manner manner = {.spec = spec, .is_words = true};
     g_auto(AcrAnswer) outline = {0};
-    bool is_read = spec->json || spec->in_file ||
-                   acr_search_outline(self->workspace->search, name, &outline, error);
+    bool is_read =
+        spec->in_file || acr_search_outline(self->workspace->search, name, &outline, error);
     if (!is_read || outline.ok)
-        *out = is_read ? print_for_people(self, &outline, &manner) : ACR_OUT_FAILED;
+        *out = is_read ? print_answer(self, name, &outline, &manner) : ACR_OUT_FAILED;
     return !is_read || outline.ok;
 }
 
@@ -357,17 +358,17 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     AcrSearch *search = self->workspace->search;
     AcrRunSpec asked = *spec; /* borrows the members of `spec` */
     AcrOut out = ACR_OUT_WRITTEN;
-    const char *text = question->text;
+    const char *text = question->text, *word = question->word;
     bool had_missed = self->has_missed, has_file = acr_search_has_file(search, text),
          is_file = !strchr(text, ' ') && g_str_has_suffix(text, ".py"),
-         is_name = is_file && strcmp(question->word, ACR_SEARCH_NAME) == 0;
+         is_name = is_file && strcmp(word, ACR_SEARCH_NAME) == 0;
     asked.in_file = question->where ? question->where : spec->in_file;
-    if (is_name && show_file(self, text, &asked, &out, error))
+    if ((is_name || (spec->json && is_file)) && show_file(self, text, &asked, &out, error))
         return out;
     self->has_missed = is_name && !has_file && !spec->json && !acr_search_defines(search, text);
     if (!self->has_missed)
         out = ask_question(self, question, &asked, error);
-    if (self->has_missed && has_file && !asked.in_file && strcmp(question->word, "line") != 0) {
+    if (self->has_missed && has_file && !asked.in_file && strcmp(word, "line") != 0) {
         if (!is_name && show_file(self, text, &asked, &out, error))
             self->has_missed = false;
         else
@@ -375,7 +376,7 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     } else if (self->has_missed && is_file && !has_file) {
         acr_search_tell_nearest(search, text);
     } else if (self->has_missed && acr_search_is_call(self->calls, text, true)) {
-        acr_verb_say("there is no such call; --list shows all, and an --extension can add one");
+        acr_verb_say("there is no such call; --list shows all; an --extension can add one");
     } else if (self->has_missed && self->is_prompt && strchr(text, ' ')) {
         acr_search_tell_one_text(text);
     }

@@ -130,7 +130,8 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
         return refuse_words(kind ? kind : &kinds[0], error);
     bool is_pattern = spec->regex || spec->any_case || spec->whole_words;
     if (acr_search_is_text(spec) && !is_code)
-        return acr_task_refuse(error, "-e, -i, -w, -A, -B and -C work only with 'code TEXT'");
+        return acr_task_refuse(
+            error, "-e, -i, -w, -A, -B and -C work only with TEXT, /TEXT or a bare NAME");
     if (has_context(spec) && spec->json)
         return acr_task_refuse(error, "--json shows no lines, so -A, -B and -C do not apply to it");
     if (spec->in_file && !kind->call_in_file)
@@ -247,7 +248,8 @@ static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out
     const char *end = strstr(text, ".py:"); /* FILE:NAME, or FILE::CLASS::NAME like pytest */
     g_autoptr(GString) name = g_string_new(end ? end + 4 + (end[4] == ':') : NULL);
     g_string_replace(name, "::", ".", 0);
-    if (text[0] == '/' && text[1]) {
+    bool is_absolute = file && g_path_is_absolute(file) && g_file_test(file, G_FILE_TEST_EXISTS);
+    if (text[0] == '/' && text[1] && !is_absolute) {
         out->word = "code";
         out->text = g_strdup(text + 1);
     } else if (g_str_has_suffix(text, "(") && is_dotted_name(before)) {

@@ -88,7 +88,10 @@ def test_keys_are_found_and_never_shown(run_host: RunHost) -> None:
     lacking = run_host("doctor", "--model", "openai/gpt-4.1", "--json").check(3)
     assert "OPENAI_API_KEY" in rows(lacking)["model openai/gpt-4.1"]["found"]
     given = run_host("doctor", "--model", "openai/gpt-4.1", "--json", env={"OPENAI_API_KEY": KEY}).check()
-    assert rows(given)["model openai/gpt-4.1"]["found"] == "api.openai.com:443, key from OPENAI_API_KEY"
+    assert (
+        rows(given)["model openai/gpt-4.1"]["found"]
+        == "api.openai.com:443, key from OPENAI_API_KEY; not contacted (add --online)"
+    )
     assert "OPENAI_API_KEY" in rows(given)["keys"]["found"] and KEY not in given.out + given.err
 
 

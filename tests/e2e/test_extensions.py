@@ -154,7 +154,7 @@ TELLING = (
     if word == "environment":
         return "\\n".join(sorted(os.environ))
     if word == "files":
-        return f"{len(repo.files())} {repo.read('brookbill/__init__.py')[:3]!r} {repo.call('search_class', class_name='Meter').ok}"
+        return f"{len(repo.files())} {repo.read('brookbill/__init__.py')[:3]!r} {repo.call('search_callers', name='Meter').ok}"
     if word == "missing":
         return repo.text("no/such.py")
     if word == "place":

@@ -94,6 +94,10 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(2)
     (row,) = host.run("search", "--repo", str(repo), "--json", 'search_code("re:(a")').check(2).rows()
     assert row["failed"] and not row["ok"], row
+    (row,) = host.run("search", "--repo", str(repo), "--json", "app/box.py").check().rows()
+    assert [at["line"] for at in row["lines"]] == [1, 2, 6] and row["results"][1]["class"] == "Box", row
+    lines = host.run("search", "--repo", str(repo), f"{repo.path}/app/box.py:1-2", cwd=repo.path).check().out
+    assert lines == BOX
     assert "there is no such call" in host.run("search", "--repo", str(repo), 'decorated("Box")').check(1).err
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
     for lines in ("5-3", "5-"):
@@ -122,8 +126,8 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
-        (["class", "Box", "--regex"], "-e, -i, -w, -A, -B and -C work only with 'code TEXT'"),
-        (["-iC2", "class", "Box"], "-e, -i, -w, -A, -B and -C work only with 'code TEXT'"),
+        (["class", "Box", "--regex"], "-e, -i, -w, -A, -B and -C work only with TEXT, /TEXT"),
+        (["-iC2", "class", "Box"], "-e, -i, -w, -A, -B and -C work only with TEXT, /TEXT"),
         (["-v", "put"], "there is no option -v; a search cannot be inverted"),
         (["-rn", "put", "."], "-r is --repo, and 'n' is no folder"),
         (["-t", "py", "put"], "-t takes no type: it adds tests to the Python files"),

@@ -27,7 +27,7 @@ BUDGETS = {
     "native/money": 1_840,
     "native/patch": 8_280,
     "native/sandbox": 7_200,
-    "native/search": 6_820,
+    "native/search": 6_840,
     "native/spectrum": 180,
     "native/vcs": 6_720,
     "python/acr": 14_900,
