@@ -67,7 +67,7 @@ _MAX_LINE = 64 << 20  # most bytes of an event; the last event contains the patc
 class HostError(Exception):
     """The program failed: `exit` is its exit code (2 usage, 3 environment, 130 interrupted), the text its error.
 
-    `kind` is the class of the error (such as `auth` or `server`) and `folder` the run folder, to resume the run by `out`, if they are
+    `kind` is the class of the error (such as `usage`, `auth` or `server`) and `folder` the run folder, to resume the run by `out`, if they are
     known. `data` is the object that the program printed with --json, if any.
     """
 
@@ -76,7 +76,7 @@ class HostError(Exception):
         self.exit = exit
         self.data = data or {}
         self.folder: str | None = _decoded_text(self.data["folder"]) if self.data.get("folder") else None
-        self.kind: str | None = (self.data.get("error") or {}).get("class")
+        self.kind: str | None = (self.data.get("error") or {}).get("class") or ("usage" if exit == 2 else None)
 
 
 @dataclass(frozen=True)

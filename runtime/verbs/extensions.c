@@ -212,6 +212,9 @@ static int run_extensions(AcrHost *host, AcrRunSpec *spec)
         return list(host, spec);
     if (n == 2 && strcmp(words[0], "new") == 0)
         return write_new(host, words[1]);
+    if (n == 2 && strcmp(words[0], "test") == 0 && spec->json)
+        return acr_verb_usage(
+            host, "--json does not apply to 'test'; the exit code is 1 if a test fails");
     if (n == 2 && strcmp(words[0], "test") == 0)
         return run_extension_tests(host, spec, words[1]);
     return acr_verb_usage(host, "give 'new NAME' or 'test FILE'; no argument lists the extensions");

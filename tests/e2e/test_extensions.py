@@ -475,12 +475,12 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     config.parent.mkdir(parents=True)
     config.write_text(f"extension = {path}\n", "utf-8")
     by_config = run_host("extensions", env={"XDG_CONFIG_HOME": str(tmp_path / "config")}).check()
-    assert by_config.out.startswith(f"{path} 0.1\n")
-    before = path.read_bytes()
+    assert by_config.out.startswith(f"{path} 0.1\n") and (before := path.read_bytes())
     for wrong in ("mine", "", ".py", f"{tmp_path}/"):
         run_host("extensions", "new", wrong, cwd=tmp_path).check(2)
     assert path.read_bytes() == before
     path.write_bytes(before.replace(b"== []", b"== [1]"))
+    run_host("extensions", "test", path, "--repo", sample_repo, "--json").check(2)
     failed = run_host("extensions", "test", path, "--repo", sample_repo).check(1).out
     assert "FAILED test_finds_assignments: AssertionError (line" in failed
     path.write_text("API = 3\n", "utf-8")

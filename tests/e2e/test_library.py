@@ -206,7 +206,7 @@ def test_run_and_its_events(host: Host, sample_repo: Repo, python: Path, tmp_pat
     assert folders == [f"{tmp_path}/whole", f"{tmp_path}/watched"]
     assert why[0] == 2 and "--rounds" in why[1]
     assert missing[0] == 2 and "cannot read script" in missing[1] and not missing[2], "one failure is told once"
-    assert missing[3:] == ["usage", None] and why[3:] == [None, None]
+    assert missing[3:] == ["usage", None] and why[3:] == ["usage", None]
 
 
 _ODD = """
