@@ -239,6 +239,7 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     g_auto(AcrFileMatch) files = {0};
     g_auto(AcrReply) reply = {0};
     acr_file_match_init(&files, search, call->values[1]);
+    acr_file_match_widen(&files, search, call->values[1]);
     acr_reply_init(&reply, search);
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);

@@ -221,6 +221,15 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     match_folder(match, search, path);
 }
 
+void acr_file_match_widen(AcrFileMatch *match, AcrSearch *search, const char *argument)
+{
+    g_autofree char *path = plain_path(argument);
+    if (match->entries->len == 1 && strchr(path, '/') && !g_str_has_suffix(path, ".py") &&
+        g_str_has_suffix(acr_search_path(search, g_array_index(match->entries, gsize, 0)),
+                         "/__init__.py"))
+        match_folder(match, search, path);
+}
+
 bool acr_search_has_file(AcrSearch *search, const char *argument)
 {
     g_auto(AcrFileMatch) match = {0};

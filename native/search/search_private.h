@@ -125,6 +125,9 @@ typedef struct {
     char *note;
 } AcrFileMatch;
 void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *argument);
+/* If the argument names a package by its folder, and not by a name with dots, adds all files of the
+ * folder to its __init__.py. */
+void acr_file_match_widen(AcrFileMatch *match, AcrSearch *search, const char *argument);
 void acr_file_match_clear(AcrFileMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFileMatch, acr_file_match_clear)
 bool acr_file_match_has(const AcrFileMatch *match, gsize entry);
