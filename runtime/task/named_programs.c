@@ -89,7 +89,7 @@ bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError 
         return acr_task_refuse(
             error, "--python: '%s' is not an executable program; name a Python interpreter",
             spec->python);
-    if (python && !acr_task_check_python(python, work_tree, error))
+    if (python && !spec->environment && !acr_task_check_python(python, work_tree, error))
         return false;
     return spec->setup ||
            (check_command(spec, "--test-cmd", spec->test_command, work_tree, error) &&

@@ -161,8 +161,7 @@ static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAns
     return true;
 }
 
-/* Prints the answer to the call in `text`, in the form for people if a person wrote the call or
- * stdout is a terminal. */
+/* Prints the answer to the call in `text`, for people if a person wrote it or reads it. */
 static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, const Manner *manner)
 {
     const AcrRunSpec *spec = manner->spec;
@@ -187,8 +186,8 @@ static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint 
     g_auto(AcrAnswer) all = {0};
     bool is_asked =
         strcmp(call->spec->name, ACR_CALL_CALLERS) == 0 || widest(call, manner) > IN_TESTS;
-    if (!is_asked || !n || !is_for_person(manner) || manner->spec->with_tests ||
-        manner->spec->in_file || manner->spec->limit > 0)
+    if (!is_asked || !is_for_person(manner) || manner->spec->with_tests || manner->spec->in_file ||
+        manner->spec->limit > 0)
         return true;
     manner->width = IN_TESTS;
     if (!run_call(self, call, manner, &all, error))
@@ -217,7 +216,8 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
     }
     guint n = answer.ok && manner->width == IN_CODE ? acr_search_matching(&answer) : 0;
     AcrOut printed = print_answer(self, text, &answer, manner);
-    return wrong || tell_tests(self, call, manner, n, error) ? printed : ACR_OUT_FAILED;
+    bool is_over = wrong || !n || printed != ACR_OUT_WRITTEN;
+    return is_over || tell_tests(self, call, manner, n, error) ? printed : ACR_OUT_FAILED;
 }
 
 /* ---- A person's question ---- */
