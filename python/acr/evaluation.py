@@ -103,8 +103,8 @@ def _row(instance: dict) -> dict:
     return times | sizes | {key: instance.get(key) for key in ("failure", *_SOMETIMES)}
 
 
-def why_of(row: dict) -> str:
-    """The reason for a grade, in one line; empty if the grade needs no reason."""
+def why_of(row: dict, tests: str = "") -> str:
+    """The reason for a grade, in one line, with the failing `tests`; empty if the grade needs no reason."""
     failure, error = row.get("failure"), row.get("error")
     if row["grade"] == reports.EMPTY:
         return error or "there is no patch"
@@ -113,13 +113,12 @@ def why_of(row: dict) -> str:
     why += f": {row['no_tests']}" if row.get("no_tests") and why and not is_told else ""
     why = f"not believed: {row['doubt']}" if row.get("doubt") else why
     unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") not in (None, "", why) else ""
-    dropped = row.get("not_counted") or ()
-    named = ", ".join(test.rpartition("::")[2] for test in dropped[:_MAX_NAMED]) + (
-        ", …" if len(dropped) > _MAX_NAMED else ""
-    )
-    issue = row.get("not_counted_fail_to_pass")
-    first = f" ({issue} of FAIL_TO_PASS)" if issue else ""
-    left_out = f"not counted, because the recipe excludes them{first}: {named}" if dropped else ""
+    why = f"{why or 'tests fail'}: {tests}" if tests else why
+    is_run = row["grade"] in (reports.RESOLVED, reports.UNRESOLVED) and not row.get("no_tests")
+    count = row.get("not_counted_fail_to_pass") if is_run else 0
+    dropped = [test.rpartition("::")[2] for test in (row.get("not_counted") or ())[:count]] if count else []
+    named = ", ".join(dropped[:_MAX_NAMED]) + (", …" if len(dropped) > _MAX_NAMED else "")
+    left_out = f"{count} FAIL_TO_PASS test{'' if count == 1 else 's'} excluded: {named}" if count else ""
     return "; ".join(filter(None, (why, unfit, left_out)))
 
 
@@ -377,8 +376,8 @@ def compared(here: dict[str, bool], there: dict[str, bool]) -> dict:
     }
 
 
-def comparison_lines(comparison: dict, other: str, is_graded: bool = True) -> list[str]:
-    """The lines on a comparison. `other`: what it was compared with; `is_graded`: grades were compared."""
+def comparison_lines(comparison: dict, other: str) -> list[str]:
+    """The lines on a comparison. `other`: what it was compared with."""
     gained, lost, both, neither, only_here = (
         len(comparison[name]) for name in ("gained", "lost", "both", "neither", "only_here")
     )
@@ -386,7 +385,7 @@ def comparison_lines(comparison: dict, other: str, is_graded: bool = True) -> li
     lines = [
         f"compared with {other}: {gained} gained, {lost} lost, {both} in both, {neither} in neither "
         f"(McNemar's exact p = {comparison['mcnemar_p']:.3g}); {count} task{'' if count == 1 else 's'} compared, "
-        f"{only_here} {'graded ' if is_graded else ''}only here, {comparison['only_there']} only there"
+        f"{only_here} graded only here, {comparison['only_there']} only there"
     ]
     doubts = len(comparison["doubted"]), len(comparison["doubted_there"])
     if any(doubts):

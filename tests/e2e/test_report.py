@@ -280,12 +280,14 @@ def check_table(run_host: RunHost, folder: Path) -> None:
     (folder / "task-0" / "cost.json").write_text(json.dumps(spent))
     table = run_host("report", folder, "-f", "csv").check().out
     rows = {row["instance_id"]: row for row in csv.DictReader(io.StringIO(table, newline=""), strict=True)}
-    assert table.count("\r\n") == len(table.splitlines()) == 19 and set(map(len, rows.values())) == {18}
+    assert table.count("\r\n") == len(table.splitlines()) == 19 and set(map(len, rows.values())) == {20}
     bad, good = rows["failed"], rows["task-0"]
     assert (bad["repository"], bad["reason"], bad["charged_usd"], bad["calls"]) == (
         "own/project", "'=1+1,\"x\"", "0.001500", "2",
     )  # fmt: skip
-    assert (good["verdict"], good["resolved"], bad["resolved"]) == ("verified", "true", "")
+    assert (good["verdict"], good["grade"], good["resolved"], bad["resolved"]) == ("verified", "resolved", "true", "")
+    assert (rows["gone"]["grade"], rows["gone"]["resolved"]) == ("error", ""), "it could not be graded"
+    assert rows["gone"]["calls"] == rows["gone"]["cost_usd"] == "", "nobody knows what its patch cost"
     assert (good["patch_lines"], good["attempts"]) == ("2", "2") and rows["late-11"]["state"] == "not_begun"
     shown = ", ".join(names[1:11])
     assert f"12 tasks not begun: {shown} and 2 more\n" in run_host("report", folder, "-f", "text").check().out

@@ -144,12 +144,19 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
         "0 gained, 0 lost, 0 in both, 0 in neither (McNemar's exact p = 1); 0 tasks compared, 3 graded only here, "
         "0 only there\n0 tasks changed: too few to tell a difference from noise (p < 0.05)\n"
     )
+    both = service.tasks(pack([b"text", b"0", b"1", b"6", *fields, *fields]))
+    assert both.endswith(b"compared with '': not graded: nothing to compare\n")
     about = json.dumps({"models": ["a/b"], "tag": "mine", "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
     long = f"test_old[{300 * 'x'}]"
     status = {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}, "PASS_TO_PASS": {"failure": [long]}}
     failing = {"t0": {"tests_status": status}}
     more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]
     page = service.tasks(pack([b"html", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
+    rows = service.tasks(pack([b"csv", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
+    assert (
+        ',refused,unresolved,false,,"[""test_0"", ""test_1"",' in rows
+        and ",none,empty,false,there is no patch,," in rows
+    )
     assert "<h1>3 tasks, 1 resolved: a/b, tag mine, tasks.jsonl, 2024-05-31</h1>" in page
     assert '<td class="n" data-head="unresolved">1</td>' in page  # verdicts by grades
     text = service.tasks(pack([b"text", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
@@ -178,8 +185,8 @@ def test_tasks_of_a_killed_batch_are_unfinished() -> None:
         in told[b"text"]
     )
     assert "t0,o/r,patch,unverified," in told[b"csv"] and ",2.000,0.000," in told[b"csv"]
-    assert "t1,o/r,unfinished,,,the run has no result yet,0,2,0,0,0,0.000100,0.003000,,0.000,0," in told[b"csv"]
-    assert "t2,o/r,patch,unverified,,,0,0,0,0,0,0.000000,0.000000,,0.000,0," in told[b"csv"]
+    assert "t1,o/r,unfinished,,,,the run has no result yet,,0,2,0,0,0,0.000100,0.003000,,0.000,0," in told[b"csv"]
+    assert "t2,o/r,patch,unverified,,,,,0,0,0,0,0,0.000000,0.000000,,0.000,0," in told[b"csv"]
     assert "no patch" not in told[b"html"] and "4 tasks: 2 unverified, 2 unfinished" in told[b"html"]
 
 

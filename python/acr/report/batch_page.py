@@ -17,7 +17,7 @@ from acr.evaluation import compared, comparison_lines, why_of, wilson
 from acr.layout import numbers
 from acr.report import plots
 from acr.report.junit import Case
-from acr.report.markdown import escaped, plain_line
+from acr.report.markdown import aligned, escaped, markdown_table, plain_line
 from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.parse_diff import count_changed
 from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
@@ -32,6 +32,7 @@ _WITHOUT_RESULT = ("failed", "stopped", "interrupted", "unfinished")  # statuses
 # A verdict -> the status of a task without a row in the summary, e.g. because the batch was killed after the task's end.
 _STATUS_OF = {"verified": "patch", "validated": "patch", "unverified": "patch", "not_reproduced": "none"}
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
+_FAULTS = ("patch_does_not_apply", "time_out", "too_much_output")  # of a patch that is graded as an error
 _UNGRADED = ("incomplete", "late")  # grades of tasks that were not graded
 _OUTCOMES = {
     "doubted": "resolved (not believed)",
@@ -83,7 +84,16 @@ class Task:
         return line_of(self.graded.get("why"), 1000) if self.grade == "resolved" else ""
 
     @property
+    def was_run(self) -> bool:
+        """Whether acr-host made its patch; of a prediction from elsewhere, nobody knows the calls and the cost."""
+        return bool(self.verdict or self.ended or self.spent or self.models)
+
+    @property
     def why(self) -> str:
+        return self.reason()
+
+    def reason(self, tests: str = "") -> str:
+        """Why it has its outcome. `tests`: the failing tests, to name them there."""
         if self.audited:
             return line_of(self.audited.get("why"), 1000)
         if self.grade not in ("resolved", "unresolved", "error"):
@@ -99,7 +109,7 @@ class Task:
             "not_counted": [line_of(test, 300) for test in dropped] if isinstance(dropped, list) else [],
             "not_counted_fail_to_pass": number_of(self.graded.get("not_counted_fail_to_pass")),
         }
-        return why_of({**row, "failure": row["failure"] or self.failure})
+        return why_of({**row, "failure": row["failure"] or self.failure}, tests)
 
     @property
     def seconds(self) -> float:
@@ -255,18 +265,16 @@ def grade_of(run: Run) -> str:
     return f"{_words(task.outcome)}{f' ({why})' if why else ''}"
 
 
-def _results(tasks: list[Task], is_graded: bool) -> dict[str, bool]:
-    """Whether each task that was graded is resolved; without grades, whether the verdict of its run is good."""
-    if is_graded:
-        return {task.name: task.grade == "resolved" for task in _graded(tasks) if task.grade not in _UNGRADED}
-    return {task.name: kind_of(task.outcome) == "good" for task in tasks if task.outcome not in ("", "unfinished")}
+def _results(tasks: list[Task]) -> dict[str, bool]:
+    """Whether each task that was graded is resolved."""
+    return {task.name: task.grade == "resolved" for task in _graded(tasks) if task.grade not in _UNGRADED}
 
 
 def compare_batches(tasks: list[Task], others: list[Task], about: object) -> dict[str, Any]:
     """Compare with the tasks of another folder (`about`: as for render_batch), by the rules of `eval`. Set each task's
     outcome there, or why it cannot be compared."""
     is_graded, known = bool(_graded(tasks) or _graded(others)), {task.name: task.outcome for task in others}
-    here, there = _results(tasks, is_graded), _results(others, is_graded)
+    here, there = _results(tasks), _results(others)
     for task in tasks:
         unlike = ("graded only there", "not graded there")[task.name in here] if task.name in known else "not there"
         task.other = known.get(task.name, unlike) if (task.name in here) == (task.name in there) else unlike
@@ -277,7 +285,8 @@ def compare_batches(tasks: list[Task], others: list[Task], about: object) -> dic
         "doubted_there": [task.name for task in others if task.doubt],
     }
     made = _about(about)
-    lines = comparison_lines(found, f"'{found['other']}'{made and f' ({made})'}", is_graded)
+    other = f"'{found['other']}'{made and f' ({made})'}"
+    lines = comparison_lines(found, other) if is_graded else [f"compared with {other}: not graded: nothing to compare"]
     return {**found, "lines": lines}
 
 
@@ -305,7 +314,7 @@ def _first(names: list[str]) -> str:
 
 def _why_with_tests(task: Task) -> str:
     """Why a task has its outcome, for formats without a column of failing tests."""
-    return f"{task.why or 'tests fail'}: {_failing(task)}" if task.grade == "unresolved" and task.failing else task.why
+    return task.reason(_failing(task) if task.grade == "unresolved" else "")
 
 
 def _has_verdicts(tasks: list[Task]) -> bool:
@@ -439,7 +448,7 @@ def render_batch(
     and the names of tasks not begun, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     kinds = [kind_of(name) for name, _ in _counts(tasks)]
-    price = f"; {_price(tasks, about)}" if any(task.verdict or task.ended or task.calls for task in tasks) else ""
+    price = f"; {_price(tasks, about)}" if any(task.was_run for task in tasks) else ""
     said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}{price}{_rate(tasks)}"
     filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
@@ -474,20 +483,9 @@ def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
     return [sum(parts, []) for parts in zip(*filter(None, (rows, more, verdicts, costs, whys)))]
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """The lines of a table."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
-
-
-def _markdown_table(rows: list[list[str]]) -> str:
-    head, *each = ([escaped(plain_line(shortened(cell, _MAX_WHY), 300)) for cell in row] for row in rows)
-    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *each])
-
-
 def batch_text(tasks: list[Task], comparison: dict[str, Any] | None, about: object) -> str:
     """Models, data set and evaluation, a line for each task, then the totals."""
-    lines = [*_aligned(_table_of(tasks, bool(comparison))), *_aligned(_crossed(tasks))]
+    lines = [*aligned(_table_of(tasks, bool(comparison))), *aligned(_crossed(tasks))]
     spent = _price(tasks, about) if _charged_in_all(tasks, about) else ""
     ends = [f"{_sums(tasks)}{_rate(tasks)}", spent, *lines_on(about), *(comparison or {}).get("lines", ())]
     return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
@@ -497,9 +495,9 @@ def batch_markdown(tasks: list[Task], comparison: dict[str, Any] | None, about: 
     """A table of the outcomes, then a table of the tasks."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
     counted = _crossed(tasks)
-    crossed = f"{_markdown_table(counted)}\n" if counted else ""
+    crossed = f"{markdown_table(counted, _MAX_WHY)}\n" if counted else ""
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
-    listed = _markdown_table(_table_of(tasks, bool(comparison)))
+    listed = markdown_table(_table_of(tasks, bool(comparison)), _MAX_WHY)
     ends = [*(comparison or {}).get("lines", ()), *lines_on(about)]
     told = "".join(f"{escaped(plain_line(line, 2000))}\n\n" for line in ends if line)
     return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{crossed}{told}{listed}"
@@ -546,8 +544,8 @@ def _price(tasks: list[Task], about: object) -> str:
 
 _AMOUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "charged_microusd")
 _HEAD = (
-    *("instance_id", "repository", "state", "verdict", "resolved", "reason", "attempts", *_AMOUNTS[:4]),
-    *("cost_usd", "charged_usd", "seconds", "grade_seconds", "patch_lines", "model", "setup_seconds"),
+    *("instance_id", "repository", "state", "verdict", "grade", "resolved", "reason", "failing_tests", "attempts"),
+    *(*_AMOUNTS[:4], "cost_usd", "charged_usd", "seconds", "grade_seconds", "patch_lines", "model", "setup_seconds"),
 )
 
 
@@ -562,16 +560,18 @@ def batch_csv(tasks: list[Task], is_compared: bool, about: object) -> str:
     model = "+".join(line_of(each, 200) for each in models) if isinstance(models, list) else ""
     rows: list[list[object]] = [[*_HEAD, *(["before"] if is_compared else [])]]
     for task in tasks:
-        spent = [number_of(task.spent.get(key)) for key in _AMOUNTS]
+        spent = [task.attempts, *(number_of(task.spent.get(key)) for key in _AMOUNTS)] if task.was_run else []
         state = task.ended or _STATUS_OF.get(task.verdict, task.verdict) or task.outcome
-        graded = {"": "", "resolved": "true"}.get("" if task.audited else task.grade, "false")
-        named = [task.name, task.repo, state, task.verdict, graded, _why_with_tests(task)]
-        usd_of = [f"{microusd / 1e6:.6f}" for microusd in spent[4:]]
+        grade = "" if task.audited or task.grade in _UNGRADED else task.grade
+        is_known = grade not in ("", "error") or task.failure in _FAULTS
+        graded = [grade.removesuffix("_patch"), str(grade == "resolved").lower() if is_known else ""]
+        named = [task.name, task.repo, state, task.verdict, *graded, task.why]
+        amounts = [*spent[:5], *(f"{microusd / 1e6:.6f}" for microusd in spent[5:])] or [""] * 7
         is_timed = task.run_seconds or task.ended not in ("", "unfinished")
         times = [f"{task.run_seconds:.3f}" if is_timed else "", f"{task.grade_seconds:.3f}"]
         rows.append(
             [
-                *(*named, task.attempts, *spent[:4], *usd_of, *times, task.patch_lines),
+                *(*named, json.dumps(task.failing) if task.failing else "", *amounts, *times, task.patch_lines),
                 *("+".join(task.models) or model, f"{task.setup_seconds:.3f}", *([task.other] if is_compared else [])),
             ]
         )

@@ -49,3 +49,15 @@ def block(kind: str, text: str) -> str:
     shown = re.sub(r"(?m)^/", " /", disarmed(text)).rstrip()
     fence = "`" * max(3, max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     return f"{fence}{kind}\n{shown}\n{fence}\n"
+
+
+def markdown_table(rows: list[list[str]], longest: int) -> str:
+    """The first row is the head; of each cell, at most `longest` characters are shown."""
+    head, *each = ([escaped(plain_line(shortened(cell, longest), 300)) for cell in row] for row in rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *each])
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of the same table as plain text."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
