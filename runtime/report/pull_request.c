@@ -96,8 +96,16 @@ static bool carry_out(AcrPull *pull, AcrJson *out, GError **error)
 {
     g_auto(AcrPullServer) server = {0};
     const AcrRunSpec *spec = pull->spec;
-    if (!spec->branch)
+    if (!spec->branch) {
+        g_autoptr(GError) reason = NULL;
+        g_autoptr(AcrOverlay) overlay =
+            pull->origin.is_changed
+                ? acr_origin_apply(&pull->origin, spec->repo, &pull->repo, &reason)
+                : NULL;
+        if (reason)
+            acr_json_set_string(out, "warning", reason->message);
         return true;
+    }
     if (!make_branch(pull, &server, error))
         return false;
     add_branch(pull, out);

@@ -53,6 +53,7 @@ bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error)
         return false;
     const AcrJson *snapshot = acr_json_get(folder.meta, "snapshot");
     origin.commit = g_strdup(acr_json_get_string(snapshot, "commit"));
+    origin.is_changed = acr_json_get(acr_json_get(snapshot, "changes"), "count") != NULL;
     if (acr_json_get_bool(snapshot, "git", false))
         origin.repo = find_repository(&spec, snapshot);
     *out = origin;

@@ -10,6 +10,7 @@ typedef struct {
     char *repo; /* the run's repository; NULL if it was a folder without git */
     /* the commit that has the run's files, or on which they are based; NULL if there is none */
     char *commit;
+    bool is_changed; /* the run began with uncommitted changes */
 } AcrOrigin;
 void acr_origin_clear(AcrOrigin *origin);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOrigin, acr_origin_clear)

@@ -5,6 +5,7 @@
 #define NOTES "AGENTS.md"
 /* maximum number of bytes of the notes that are read; fewer bytes are quoted */
 #define MAX_NOTES_BYTES ((gsize)64 * 1024)
+#define MAX_NAMED_CHANGES 10
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
@@ -174,13 +175,36 @@ char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *promp
     return acr_agent_patch_notes(prompts, NOTES, text);
 }
 
+/* Returns the number and first names of the files with uncommitted changes; NULL if none; owned. */
+static AcrJson *describe_changes(AcrSnapshot *snapshot)
+{
+    g_autoptr(AcrSnapshot) committed = acr_snapshot_committed(snapshot, NULL);
+    AcrSnapshot *sides[] = {snapshot, committed};
+    g_autoptr(AcrJson) files = acr_json_new_array();
+    gint64 count = 0;
+    for (guint side = 0; committed && side < 2; side++)
+        for (gsize i = 0; i < acr_snapshot_size(sides[side]); i++) {
+            const AcrEntry *entry = acr_snapshot_entry(sides[side], i);
+            gssize at = acr_snapshot_find(sides[1 - side], entry->path);
+            const AcrEntry *other = at >= 0 ? acr_snapshot_entry(sides[1 - side], (gsize)at) : NULL;
+            if (other && (side == 1 || (entry->mode == other->mode &&
+                                        memcmp(entry->id, other->id, ACR_BLOB_ID_LEN) == 0)))
+                continue;
+            if (count++ < MAX_NAMED_CHANGES)
+                acr_json_append(files, acr_json_new_bytes(entry->path, strlen(entry->path)));
+        }
+    AcrJson *named = count ? g_steal_pointer(&files) : NULL;
+    return named ? acr_json_of(ACR_INT("count", count), ACR_JSON("files", named), NULL) : NULL;
+}
+
 AcrJson *acr_workspace_describe(const AcrWorkspace *workspace)
 {
     AcrSnapshot *snapshot = workspace->snapshot;
     g_autofree char *digest = acr_snapshot_digest(snapshot);
-    return acr_json_of(ACR_STRING("commit", acr_snapshot_commit(snapshot)),
-                       ACR_STRING("digest", digest),
-                       ACR_BOOL("worktree", acr_snapshot_is_worktree(snapshot)),
-                       ACR_BOOL("git", acr_repo_is_git(workspace->repo)),
-                       ACR_STRING("git_dir", acr_repo_path(workspace->repo)), NULL);
+    AcrJson *changes = acr_snapshot_commit(snapshot) ? describe_changes(snapshot) : NULL;
+    return acr_json_of(
+        ACR_STRING("commit", acr_snapshot_commit(snapshot)), ACR_STRING("digest", digest),
+        ACR_BOOL("worktree", acr_snapshot_is_worktree(snapshot)),
+        ACR_BOOL("git", acr_repo_is_git(workspace->repo)),
+        ACR_STRING("git_dir", acr_repo_path(workspace->repo)), ACR_JSON("changes", changes), NULL);
 }

@@ -95,6 +95,8 @@ static int run_pr(AcrHost *host, AcrRunSpec *spec)
                       sends ? "preparing and sending the request" : "preparing the request");
     bool ok = acr_pull_request(host, spec, &out, &error);
     acr_console_end(console);
+    if (acr_json_get(out, "warning"))
+        acr_verb_say("%s", acr_json_get_string(out, "warning"));
     if (out && !spec->dry_run)
         say_done(spec, out);
     return ok ? acr_out_exit(print_request(spec, out), ACR_EXIT_OK) : acr_verb_fail(host, error);

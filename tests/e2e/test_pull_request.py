@@ -365,7 +365,11 @@ def test_a_run_on_changes_that_are_not_committed(run_host: RunHost, out: Path, r
     repo.write({"app.py": "def half(n):\n    return n // 9\n"})
     diff = repo.git_bytes("diff", "--full-index").replace(b"-    return n // 3", b"-    return n // 5")
     edit_result(out, patch=diff.decode())
+    meta = json.loads((out / "meta.json").read_text())
+    meta["snapshot"]["changes"] = {"count": 1, "files": ["app.py"]}
+    (out / "meta.json").write_text(json.dumps(meta))
     before = digest(repo.path)
+    assert "began with uncommitted changes" in run_host("pr", out).check().err
     run_host("pr", out, "--repo", repo, "--branch", "fix").one_line(3, "uncommitted changes")
     assert digest(repo.path) == before
 

@@ -122,8 +122,13 @@ def test_change_is_against_the_tree_as_it_lies(run_host: RunHost, sample_repo: R
     sample_repo.write({CHANGED: dirty})
     checkout = sample_repo.clone(tmp_path / "checkout")
     checkout.write({CHANGED: dirty})
+    sample_repo.git("rm", "-q", "README.md")
     result = run_host(*arguments(sample_repo, tmp_path / "out")).check()
     check_patch(result.stdout, checkout)
+    said = f"commit {sample_repo.head} with uncommitted changes in 2 files ({CHANGED}, README.md)"
+    assert said in " ".join(run_host("report", tmp_path / "out", "-f", "text").check().out.split())
+    run_host("report", tmp_path / "out", "-o", tmp_path / "page.html").check()
+    assert said in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_its_tests_are_red_before_and_green_after(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

@@ -313,7 +313,7 @@ def _conversation(run: Run) -> Section:
 def render_run(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
     history = ", with searches of the git history" if run.has_history else ""
-    commit = f"commit {run.commit}" if run.commit else "the working tree"
+    commit = f"commit {run.base}" if run.commit else "the working tree"
     where = tag("p", f"{run.name}, {commit}{history}", class_="soft")
     sections = [
         _patch(run),

@@ -157,6 +157,7 @@ class Run:
     files: list[FileDiff]
     models: list[str]
     commit: str
+    changes: str  # the uncommitted changes with which the run began; "": none
     name: str
     cost: dict[str, Any]
     selected: tuple[int, int] | None
@@ -179,6 +180,11 @@ class Run:
     def said(self) -> str:
         """The verdict in the words that the terminal shows, without its reason."""
         return VERDICTS[self.verdict] if self.is_over else "running" if self.is_running else "not finished"
+
+    @property
+    def base(self) -> str:
+        """The commit from which the run began, and the uncommitted changes; "" without a commit."""
+        return f"{self.commit} with {self.changes}" if self.commit and self.changes else self.commit
 
     @property
     def test_log(self) -> str:
@@ -288,6 +294,14 @@ def _selected(files: dict[str, bytes]) -> tuple[int, int] | None:
     return (found[0], found[1]) if found else None
 
 
+def _uncommitted(found: Any) -> str:
+    """ "uncommitted changes in 2 files (a.py, b.py)"; "" if there are none."""
+    count, files = number_of(member(found, "count")), member(found, "files")
+    named = [line_of(path, 200) for path in files[:10]] if isinstance(files, list) else []
+    more = [f"{count - len(named)} more"] if count > len(named) else []
+    return f"uncommitted changes in {count_of(count, 'file')} ({', '.join([*named, *more])})" if count else ""
+
+
 def run_of(files: dict[str, bytes]) -> Run:
     """The story of a run folder, from its files by name."""
     result, meta = load(files.get(layout.RESULT)), load(files.get(layout.META))
@@ -313,7 +327,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         patch_sha256=hashlib.sha256(diff).hexdigest(),
         folder=decode(files.get("(folder)"), 4000), repo=line_of(member(options, "repo"), 4000),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
-        commit=line_of(member(meta, "snapshot", "commit"), 64),
+        commit=line_of(member(meta, "snapshot", "commit"), 64), changes=_uncommitted(member(meta, "snapshot", "changes")),
         name=line_of(name, 200), cost=load(files.get(layout.COST)) or ({"total": member(load(files[layout.LIVE]), "spent")} if is_running else {}), selected=_selected(files),
         choice=line_of(member(chosen, "choice"), 400), compared=rows_of(member(chosen, "candidates"), 200),
         grading={at.removeprefix(_GRADING): data for at, data in files.items() if at.startswith(_GRADING)},

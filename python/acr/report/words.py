@@ -44,7 +44,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("status", status_words(run.status) if run.status != "APPLICABLE_PATCH" else ""),
         ("script", layout.SCRIPT if run.script else ""),
     ]
-    rows += [("model", model) for model in run.models] + [("commit", run.commit)]
+    rows += [("model", model) for model in run.models] + [("commit", run.base)]
     rows += [("history", "the model could read git's history")] * run.has_history
     if evidence:
         said = [RESULTS.get(ran.result, ran.result) for ran in evidence[1:]]
