@@ -1,5 +1,4 @@
-/* acr-host search: answers search calls, and questions of people, from arguments, at a prompt, or
- * from lines of standard input (as they arrive). */
+/* acr-host search: answers calls and questions from arguments, a prompt, or lines of stdin. */
 #include "verbs/search_input.h"
 
 #include <string.h>
@@ -186,8 +185,7 @@ static bool tell_tests(Search *self, const AcrCall *call, Manner *manner, guint 
     g_auto(AcrAnswer) all = {0};
     bool is_asked =
         strcmp(call->spec->name, ACR_CALL_CALLERS) == 0 || widest(call, manner) > IN_TESTS;
-    if (!is_asked || !is_for_person(manner) || manner->spec->with_tests || manner->spec->in_file ||
-        manner->spec->limit > 0)
+    if (!is_asked || manner->spec->with_tests || manner->spec->in_file || manner->spec->limit > 0)
         return true;
     manner->width = IN_TESTS;
     if (!run_call(self, call, manner, &all, error))
@@ -216,7 +214,7 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
     }
     guint n = answer.ok && manner->width == IN_CODE ? acr_search_matching(&answer) : 0;
     AcrOut printed = print_answer(self, text, &answer, manner);
-    bool is_over = wrong || !n || printed != ACR_OUT_WRITTEN;
+    bool is_over = wrong || !n || printed != ACR_OUT_WRITTEN || !is_for_person(manner);
     return is_over || tell_tests(self, call, manner, n, error) ? printed : ACR_OUT_FAILED;
 }
 
@@ -359,15 +357,17 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     AcrRunSpec asked = *spec; /* borrows the members of `spec` */
     AcrOut out = ACR_OUT_WRITTEN;
     const char *text = question->text, *word = question->word;
-    bool had_missed = self->has_missed, has_file = acr_search_has_file(search, text),
+    bool had_missed = self->has_missed,
          is_file = !strchr(text, ' ') && g_str_has_suffix(text, ".py"),
          is_name = is_file && strcmp(word, ACR_SEARCH_NAME) == 0;
     asked.in_file = question->where ? question->where : spec->in_file;
     if ((is_name || (spec->json && is_file)) && show_file(self, text, &asked, &out, error))
         return out;
-    self->has_missed = is_name && !has_file && !spec->json && !acr_search_defines(search, text);
+    self->has_missed = is_name && !spec->json && !acr_search_defines(search, text) &&
+                       !acr_search_has_file(search, text);
     if (!self->has_missed)
         out = ask_question(self, question, &asked, error);
+    bool has_file = self->has_missed && acr_search_has_file(search, text);
     if (self->has_missed && has_file && !asked.in_file && strcmp(word, "line") != 0) {
         if (!is_name && show_file(self, text, &asked, &out, error))
             self->has_missed = false;
