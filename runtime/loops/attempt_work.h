@@ -324,6 +324,7 @@ char *acr_fence_text(const char *language, const char *text) ACR_MUST_USE;
 char *acr_stream_text(GBytes *stream) ACR_MUST_USE;
 /* Says "Without the patch, the script exited with 1: …", with both output streams; owned. */
 char *acr_execution_text(const char *when, const AcrTestVerdict *verdict) ACR_MUST_USE;
+char *acr_validation_ending(const AcrExecuted *executed) ACR_MUST_USE; /* "exit code 1"; owned */
 /* Describes a validation that rejected a patch: its exit status and both output streams; owned. */
 char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
 

@@ -56,6 +56,15 @@ char *acr_execution_text(const char *when, const AcrTestVerdict *verdict)
     return g_string_free(out, FALSE);
 }
 
+char *acr_validation_ending(const AcrExecuted *executed)
+{
+    if (executed->limit != ACR_LIMIT_NONE && executed->limit != ACR_LIMIT_OUTPUT)
+        return g_strdup_printf("it was stopped at its limit of %s",
+                               acr_sandbox_limit_words(executed->limit));
+    return executed->signal ? g_strdup_printf("signal %d ended it", executed->signal)
+                            : g_strdup_printf("exit code %d", executed->exit_code);
+}
+
 char *acr_validation_text(const AcrExecuted *executed)
 {
     GString *text = g_string_new(NULL);
@@ -65,12 +74,7 @@ char *acr_validation_text(const AcrExecuted *executed)
         g_autofree char *shown = acr_text_shorten(g_strchomp(whole), SHOWN_BYTES);
         g_string_append_printf(text, "%s%s", shown, *shown ? "\n" : "");
     }
-    if (executed->limit != ACR_LIMIT_NONE && executed->limit != ACR_LIMIT_OUTPUT)
-        g_string_append_printf(text, "(it was stopped at its limit of %s)",
-                               acr_sandbox_limit_words(executed->limit));
-    else if (executed->signal)
-        g_string_append_printf(text, "(signal %d ended it)", executed->signal);
-    else
-        g_string_append_printf(text, "(exit code %d)", executed->exit_code);
+    g_autofree char *ending = acr_validation_ending(executed);
+    g_string_append_printf(text, "(%s)", ending);
     return g_string_free(text, FALSE);
 }

@@ -104,11 +104,10 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
 {
     g_autofree char *output = acr_validation_text(executed), *own_fault = fault;
     g_autofree char *message = g_strjoin(fault ? "\n" : NULL, output, fault, NULL);
-    g_auto(GStrv) lines = g_strsplit(output, "\n", -1);
-    guint last = g_strv_length(lines) - 1;
-    lines[last][strlen(lines[last]) - 1] = '\0'; /* from "(exit code 1)" */
-    g_autofree char *failed =
-        g_strjoin(last ? ": " : NULL, lines[last] + 1, last ? lines[last - 1] : NULL, NULL);
+    g_autofree char *err = acr_bytes_last_line(executed->err),
+                    *last = *err ? g_strdup(err) : acr_bytes_last_line(executed->out),
+                    *ending = acr_validation_ending(executed),
+                    *failed = *last ? g_strconcat(ending, ": ", last, NULL) : g_strdup(ending);
     g_autofree char *shown = acr_text_shorten(fault ? fault : failed, SHOWN_WHY);
     return acr_step_refuse(work, candidate,
                            g_strconcat("validation refused the patch: ", shown, NULL), message);
