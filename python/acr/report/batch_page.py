@@ -394,12 +394,9 @@ def _rate(tasks: list[Task]) -> str:
 
 
 def _changed(tasks: list[Task], comparison: dict[str, Any]) -> Html:
-    rows: list[list[object]] = [
-        [task.name, _words(task.other), _words(task.outcome)]
-        for kind in ("lost", "gained")
-        for task in tasks
-        if task.name in set(comparison[kind])
-    ][:500]
+    known = {task.name: task for task in tasks}
+    changed = [known[name] for name in (*comparison["lost"], *comparison["gained"])]
+    rows: list[list[object]] = [[task.name, _words(task.other), _words(task.outcome)] for task in changed[:500]]
     shown = table(["task", "before", "now"], rows, "tasks whose outcome changed")
     lines = (tag("p", line) for line in comparison["lines"])
     return join([*lines, fold("Tasks whose outcome changed", shown, is_open=True) if rows else ""])
