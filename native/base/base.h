@@ -284,6 +284,7 @@ guint acr_edit_distance(const char *a, gsize n, const char *b, gsize m, guint sw
  * that begins with `word`, or that differs from `word` in a few letters; names with the same
  * letters are preferred. Borrowed from `names`; NULL if there is none. */
 const char *acr_nearest_name(const char *word, const char *const *names);
+int acr_compare_names(const void *a, const void *b); /* sorts an array of strings by their bytes */
 
 /* ---- Files ---- */
 

@@ -50,8 +50,7 @@ const char *acr_nearest_name(const char *word, const char *const *names)
 {
     gsize n = strlen(word);
     const char *nearest = NULL;
-    guint least = n > ACR_NAME_MAX ? 0 : ACR_NAME_FAR; /* a word of more than ACR_NAME_MAX
-                                                      * bytes is similar to no name */
+    guint least = n > ACR_NAME_MAX ? 0 : ACR_NAME_FAR; /* a longer word is similar to no name */
     for (; *names && *word; names++) {
         gsize m = strnlen(*names, ACR_NAME_MAX);
         guint edits = g_str_has_prefix(*names, word)
@@ -65,4 +64,9 @@ const char *acr_nearest_name(const char *word, const char *const *names)
         }
     }
     return nearest;
+}
+
+int acr_compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }

@@ -141,17 +141,12 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
            (strcmp(family, "openrouter") == 0 && find_routed(prices, slash + 1, out));
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 const char *acr_prices_nearest(const AcrPrices *prices, const char *model)
 {
     guint n;
     g_autofree const char **names =
         (const char **)g_hash_table_get_keys_as_array(prices->table, &n);
-    qsort(names, n, sizeof *names, compare_names);
+    qsort(names, n, sizeof *names, acr_compare_names);
     return acr_nearest_name(model, names);
 }
 

@@ -366,11 +366,6 @@ bool acr_sandbox_is_as_laid(void *tree, const AcrHelperFile *file)
     return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
                            void *ctx)
 {
@@ -386,7 +381,7 @@ char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid
         if (!file || !is_as_laid(ctx, file))
             g_ptr_array_add(changed, g_strdup(path));
     }
-    g_ptr_array_sort(changed, by_text);
+    g_ptr_array_sort(changed, acr_compare_names);
     g_ptr_array_add(changed, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&changed), FALSE);
 }

@@ -215,11 +215,6 @@ static bool touches_any(LogWalk *walk, const GPtrArray *changes)
     return false;
 }
 
-static gint compare_paths(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool has_same_name(const char *path, const char *other)
 {
     g_autofree char *name = g_path_get_basename(path), *other_name = g_path_get_basename(other);
@@ -256,7 +251,7 @@ static void add_found(LogWalk *walk, git_commit *commit)
     }
     if (changes)
         follow_moves(walk, changes);
-    g_ptr_array_sort(found->files, compare_paths);
+    g_ptr_array_sort(found->files, acr_compare_names);
     g_ptr_array_add(walk->log->commits, found);
 }
 

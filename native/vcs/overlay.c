@@ -192,7 +192,7 @@ char **acr_overlay_changed(const AcrOverlay *overlay)
     g_hash_table_iter_init(&iter, overlay->changes);
     while (g_hash_table_iter_next(&iter, &path, NULL))
         g_ptr_array_add(names, g_strdup(path));
-    g_ptr_array_sort(names, acr_vcs_compare_names);
+    g_ptr_array_sort(names, acr_compare_names);
     g_ptr_array_add(names, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
 }

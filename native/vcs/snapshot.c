@@ -141,11 +141,6 @@ static void sort_entries(GArray *entries)
     g_array_set_size(entries, kept);
 }
 
-int acr_vcs_compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void append_left(GString *out, const GPtrArray *names, const char *one, const char *many)
 {
     if (!names->len)
@@ -174,7 +169,7 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     sort_entries(snapshot->entries);
     GString *out = g_string_new(snapshot->note);
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++) {
-        g_ptr_array_sort(snapshot->left[i], acr_vcs_compare_names);
+        g_ptr_array_sort(snapshot->left[i], acr_compare_names);
         append_left(out, snapshot->left[i], words[i][0], words[i][1]);
     }
     bool empty = out->len == 0;

@@ -273,7 +273,7 @@ static bool list_names(Walk *walk, int fd, GPtrArray *names)
         walk->seen++;
     }
     closedir(dir);
-    g_ptr_array_sort(names, acr_vcs_compare_names);
+    g_ptr_array_sort(names, acr_compare_names);
     return true;
 }
 

@@ -49,8 +49,6 @@ bool acr_vcs_init(GError **error) ACR_MUST_USE;
 bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
 bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
                         GBytes *content) ACR_MUST_USE;
-/* Compares strings (char *) by byte, for g_ptr_array_sort. */
-int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- odb.c ---- */
 

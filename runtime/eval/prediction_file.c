@@ -182,11 +182,6 @@ static bool take_diff(Reader *reader, const char *path, const char *id, const ch
     return take_prediction(reader, json, number, error);
 }
 
-static gint by_file_name(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool read_prediction_folder(Reader *reader, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(reader->source, 0, error);
@@ -195,7 +190,7 @@ static bool read_prediction_folder(Reader *reader, GError **error)
                     *model = g_path_get_basename(full);
     for (const char *name; dir && (name = g_dir_read_name(dir));)
         g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, by_file_name);
+    g_ptr_array_sort(names, acr_compare_names);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *path = NULL, *id = NULL,
                         *pred = find_pred(reader->source, names->pdata[i]);

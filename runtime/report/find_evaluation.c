@@ -10,11 +10,6 @@
 
 #define MAX_NAMED 10u
 
-static gint compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 GPtrArray *acr_report_list_names(const char *path, const char *const *formats, guint max)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -26,7 +21,7 @@ GPtrArray *acr_report_list_names(const char *path, const char *const *formats, g
         if (is_wanted)
             g_ptr_array_add(names, g_strdup(name));
     }
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, acr_compare_names);
     return names;
 }
 

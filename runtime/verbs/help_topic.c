@@ -15,11 +15,6 @@
 #define TOPIC_WIDTH 18
 #define SKILL_PATH "skills/acr-host/SKILL" ENDING
 
-static gint compare_topics(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 GPtrArray *acr_help_topics(const AcrHost *host)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -29,7 +24,7 @@ GPtrArray *acr_help_topics(const AcrHost *host)
         if (g_str_has_suffix(name, ENDING) && !g_str_has_prefix(name, "README"))
             g_ptr_array_add(names, g_strndup(name, strlen(name) - strlen(ENDING)));
     g_ptr_array_add(names, g_strdup(SKILL));
-    g_ptr_array_sort(names, compare_topics);
+    g_ptr_array_sort(names, acr_compare_names);
     return names;
 }
 
